@@ -108,13 +108,6 @@ export const transactionGuardTable = {
   ...answerTable,
 } satisfies OptionTable<TransactionGuardOptions, unknown>;
 
-export function readTransactionGuardOptions(
-  options: TransactionGuardOptions,
-  owner: OptionOwner,
-): ReadOptions<typeof transactionGuardTable> {
-  return readOptions(owner, transactionGuardTable, options);
-}
-
 /** How the guard reads requests and answers duplicates, in either mode. An owner's caller decides that itself. */
 const requestTable = {
   key: option.call(),

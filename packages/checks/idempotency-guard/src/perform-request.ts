@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { createRequestFact, type RequestFact } from "@countersign/core";
-import { keyClaims, verdicts, type OptionOwner, type Replacement } from "@countersign/core/internal";
+import {
+  keyClaims,
+  readOptions,
+  verdicts,
+  type OptionOwner,
+  type Replacement,
+} from "@countersign/core/internal";
 import type { DrainOptions, DrainReport, IdempotencyKeys, TransactionStores } from "@countersign/idempotency";
 import {
   keyNotices,
@@ -15,7 +21,7 @@ import type { KeptAnswer } from "./answer-record.ts";
 import {
   assertKeysApart,
   factoryName,
-  readTransactionGuardOptions,
+  transactionGuardTable,
   type ResolvedOwnerOptions,
   type TransactionGuardOptions,
 } from "./options.ts";
@@ -100,7 +106,7 @@ export function transactionRequests<Tx>(
   owner: OptionOwner = factoryName,
   duplicates: Duplicates = payoutDuplicates,
 ): RequestOwner<TransactionWork<Tx>, "whileConnected" | "around"> {
-  const resolved = readTransactionGuardOptions(options, owner);
+  const resolved = readOptions(owner, transactionGuardTable, options);
   assertKeysApart(owner, resolved.scope, stores.idempotency);
   const keys: Pick<IdempotencyKeys, "alarm" | "failure" | "notice" | "read"> = {
     ...keyNotices(factoryName),

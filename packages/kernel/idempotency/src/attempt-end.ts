@@ -20,7 +20,7 @@ export type AttemptEnd =
   | { readonly kind: "deserted"; readonly status: number | undefined }
   /** The handler ended and gave no response. */
   | { readonly kind: "without-response" }
-  /** Another attempt may own the key, and the handler ended for that, or was not begun. */
+  /** The handler has ended, and nothing is sent of it: another attempt may own the key, or somebody else had responded before. */
   | { readonly kind: "lost" };
 
 export interface AttemptVerdict {

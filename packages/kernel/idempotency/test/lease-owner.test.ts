@@ -15,11 +15,10 @@ import { faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
 
 const paid: WorkEnd = { kind: "responded", status: 200 };
 
-function ownerOn(
-  store: IdempotencyStore,
-  options: Partial<ConstructorParameters<typeof LeaseOwner>[0]> = {},
-) {
-  const owner = new LeaseOwner({
+type Options = ConstructorParameters<typeof LeaseOwner>[0];
+
+function ownerOn(store: IdempotencyStore, options: Partial<Options> = {}): LeaseOwner {
+  return new LeaseOwner({
     factory: "tested",
     store,
     leaseMs: 30_000,
@@ -32,9 +31,18 @@ function ownerOn(
     maxWaiters: 100,
     ...options,
   });
-  const rules = { recovery: options.recovery ?? "hold", isReserved: true };
-  return (work: LeaseWork, { key = "k", before }: { key?: string; before?: () => void } = {}) =>
-    owner.perform({ key: { key, fingerprint: "f", token: randomUUID() }, before }, rules, work);
+}
+
+/** Attempts at a key, each with a token of its own. */
+function attemptsAt(owner: LeaseOwner, recovery: Options["recovery"] = "hold") {
+  return (work: LeaseWork, { key = "k", before }: { key?: string; before?: () => void } = {}) => {
+    const attempt = { key: { key, fingerprint: "f", token: randomUUID() }, before };
+    return owner.perform(attempt, { recovery, isReserved: true }, work);
+  };
+}
+
+function performerOn(store: IdempotencyStore, options: Partial<Options> = {}) {
+  return attemptsAt(ownerOn(store, options), options.recovery);
 }
 
 function gate() {
@@ -45,7 +53,7 @@ function gate() {
 
 test("duplicates of an attempt in this process claim nothing, and are all told of its end", async () => {
   const store = faultyStore();
-  const perform = ownerOn(store);
+  const perform = performerOn(store);
   const paying = gate();
   let runs = 0;
   const work: LeaseWork = async () => {
@@ -63,7 +71,7 @@ test("duplicates of an attempt in this process claim nothing, and are all told o
 });
 
 test("the next attempt runs when the first has freed the key, and only then", async () => {
-  const perform = ownerOn(faultyStore());
+  const perform = performerOn(faultyStore());
   const log: string[] = [];
   const refusing: LeaseWork = async () => {
     log.push("begins");
@@ -79,7 +87,7 @@ test("a key that another process has is looked at by one attempt for all, until 
   const store = faultyStore();
   const claim = { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
   store.inner.claim("k", claim);
-  const perform = ownerOn(store, { pollMs: 20 });
+  const perform = performerOn(store, { pollMs: 20 });
   const all = Array.from({ length: 20 }, () => perform(() => Promise.reject(new Error("runs twice"))));
   await eventually(() => store.calls.read > 1);
   store.inner.complete("k", "other");
@@ -89,7 +97,7 @@ test("a key that another process has is looked at by one attempt for all, until 
 
 test("what is thrown once the key is owned refuses the attempt, and frees the key of which nothing ran", async () => {
   const store = faultyStore();
-  const perform = ownerOn(store);
+  const perform = performerOn(store);
   const refusal = new GuardError({ status: 400, code: "business-unknown", message: "unknown" });
   const before = (): never => {
     throw refusal;
@@ -100,7 +108,7 @@ test("what is thrown once the key is owned refuses the attempt, and frees the ke
 
 test("work that rejects has failed: its key is held", async () => {
   const store = faultyStore();
-  const { result } = Object(await ownerOn(store)(() => Promise.reject(new TypeError("a mistake"))));
+  const { result } = Object(await performerOn(store)(() => Promise.reject(new TypeError("a mistake"))));
   expect(result).toMatchObject({ verdict: { key: "held" } });
   expect(store.inner.read("k")).toMatchObject({
     state: "held",
@@ -110,7 +118,7 @@ test("work that rejects has failed: its key is held", async () => {
 
 test("an attempt that may have lost its lease gives its turn away while its work goes on", async () => {
   const store = faultyStore();
-  const perform = ownerOn(store, { recovery: "rerun", leaseMs: 1_000, storeTimeoutMs: 100 });
+  const perform = performerOn(store, { recovery: "rerun", leaseMs: 1_000, storeTimeoutMs: 100 });
   const first = gate();
   const runs: LeasedRun[] = [];
   const work: LeaseWork = async (run) => {
@@ -137,7 +145,7 @@ describe("a handler that ends after its response has ended", () => {
     recovery: "hold" | "rerun" = "rerun",
   ): Promise<string> => {
     const store = faultyStore();
-    await ownerOn(store, { recovery })(async (run) => end(run));
+    await performerOn(store, { recovery })(async (run) => end(run));
     // Its own end is told later, and nobody waits for it.
     await new Promise((resolve) => setTimeout(resolve, 30));
     return store.inner.read("k")?.state ?? "free";
@@ -200,7 +208,7 @@ describe("a handler that ends after its response has ended", () => {
 
 test("whoever gets no turn in time asks the store, which may know more", async () => {
   const store = faultyStore();
-  const perform = ownerOn(store, { waitMs: 0 });
+  const perform = performerOn(store, { waitMs: 0 });
   await perform(async () => paid);
   const again = Array.from({ length: 5 }, () => perform(() => Promise.reject(new Error("runs twice"))));
   expect(await Promise.all(again)).toEqual(again.map(() => ({ status: "done", fingerprint: "f" })));
@@ -219,29 +227,16 @@ test("whoever gets no turn in time asks the store, which may know more", async (
 
 test("a drain refuses attempts, and waits for those that have begun", async () => {
   const store = faultyStore();
-  const owner = new LeaseOwner({
-    factory: "tested",
-    store,
-    leaseMs: 30_000,
-    storeTimeoutMs: 2_000,
-    recovery: "hold",
-    handlerTimeoutMs: Infinity,
-    retryAfterSeconds: 5,
-    waitMs: 10_000,
-    pollMs: 5,
-    maxWaiters: 100,
-  });
-  const rules = { recovery: "hold", isReserved: true } as const;
-  const attempt = (key: string) => ({ key: { key, fingerprint: "f", token: randomUUID() } });
+  const owner = ownerOn(store);
+  const perform = attemptsAt(owner);
   const paying = gate();
-  const running = owner.perform(attempt("a"), rules, async () => {
+  const running = perform(async () => {
     await paying.opened;
     return paid;
   });
   const drained = owner.drain({ timeoutMs: 10_000 });
-  await expect(owner.perform(attempt("b"), rules, async () => paid)).rejects.toMatchObject({
-    code: "draining",
-  });
+  const refused = perform(async () => paid, { key: "other" });
+  await expect(refused).rejects.toMatchObject({ code: "draining" });
   paying.open();
   expect(await running).toMatchObject({ status: "ended" });
   expect(await drained).toEqual({ keys: 0, claims: 0 });

@@ -11,7 +11,7 @@ import {
 import type { WebhookEnvelope } from "../envelope/events.ts";
 import { webhookRefusal } from "../refusals.ts";
 import { planOf } from "./event-dispatch.ts";
-import { claimOf, notAcquired, traceEvent, type KeyRefusal } from "./event-identity.ts";
+import { claimOf, notAcquired, traceEvent, type NotOwned } from "./event-identity.ts";
 import { reportFailure, type EventAttempt, type Reporting, type RoutedHandler } from "./failed-event.ts";
 import type { EventOutcome, WebhookOutcome } from "./webhook-handler-types.ts";
 
@@ -32,7 +32,7 @@ export interface BatchEvent {
 }
 
 /** What became of an event inside its transaction; `again` waits for the next one. */
-export type Ended = { readonly outcome: "done" | "accepted" | "again" } | { readonly refused: KeyRefusal };
+export type Ended = { readonly outcome: "done" | "accepted" | "again" } | { readonly refused: NotOwned };
 
 export interface EventBatchesInit {
   readonly owner: TransactionOwner<never>;

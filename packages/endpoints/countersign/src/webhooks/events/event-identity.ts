@@ -8,7 +8,7 @@ import { reportFailure, type EventAttempt, type Reporting } from "./failed-event
 import type { EventDelivery, EventOutcome } from "./webhook-handler-types.ts";
 
 /** Why an event is not this attempt's. */
-export type KeyRefusal = Exclude<Performed<unknown>, { readonly status: "ended" }>;
+export type NotOwned = Exclude<Performed<unknown>, { readonly status: "ended" }>;
 
 export type EventTrace = PublishedEvents["event"];
 
@@ -38,7 +38,7 @@ export function claimOf(delivery: EventDelivery, keyPrefix: string): KeyAttempt 
 }
 
 /** The outcome of an event whose key another attempt has, or had. */
-export function notAcquired(state: Reporting, attempt: EventAttempt, refusal: KeyRefusal): EventOutcome {
+export function notAcquired(state: Reporting, attempt: EventAttempt, refusal: NotOwned): EventOutcome {
   if (refusal.status !== "done") return "busy";
   const { key, fingerprint } = attempt.claim;
   if (refusal.fingerprint === fingerprint) return "duplicate";
