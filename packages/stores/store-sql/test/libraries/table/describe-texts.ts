@@ -62,7 +62,8 @@ const taken = {
     `INSERT INTO ${table} (id) VALUES ('it\\'s; COMMIT')`,
     "ROLLBACK TO SAVEPOINT own",
     "RELEASE SAVEPOINT own",
-    `SET @own = 1, SESSION ${isOnMysql ? "max_execution_time" : "max_statement_time"} = 100`,
+    // A hundred seconds: MySQL counts milliseconds.
+    `SET @own = 1, SESSION ${isOnMysql ? "max_execution_time = 100000" : "max_statement_time = 100"}`,
     "SET NAMES utf8mb4",
     `CREATE TEMPORARY TABLE ${table}_more (id INT)`,
     `DROP TEMPORARY TABLE ${table}_more`,
