@@ -54,9 +54,14 @@ export const waitingCases: readonly PaymentCase[] = [
     async "a key of an open transaction is done for nobody in lease mode before that commits"(harness) {
       const { idempotency } = harness.store;
       const open = await openPayment(harness, "commit");
-      const read = await soon(outcomeOf(() => idempotency.read(key)));
-      const claim = await soon(outcomeOf(() => idempotency.claim(key, claimBy("b"))));
+      const [reading, claiming] = [
+        outcomeOf(() => idempotency.read(key)),
+        outcomeOf(() => idempotency.claim(key, claimBy("b"))),
+      ] as const;
+      const [read, claim] = [await soon(reading), await soon(claiming)];
       await open.end();
+      // What waited must not go on in the rows of the next case.
+      await Promise.all([reading, claiming]);
       assert.notEqual(read?.value?.state, "done", "nothing must be read as done that has not committed");
       assert.notEqual(claim?.value?.status, "done", "nothing must be done that has not committed");
       const { status } = await idempotency.claim(key, claimBy("c"));
