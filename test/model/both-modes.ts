@@ -94,10 +94,10 @@ export async function keepsItsWord<Tx>(
     const run = async (): Promise<string> => {
       const performed = await owner.perform(
         { keys: [own], nonce: claim },
-        function* steps({ tx, begun, keys: its }: OpenTransaction<Tx>): Steps<string> {
-          const [state] = begun.keys;
+        function* steps(open: OpenTransaction<Tx>): Steps<string> {
+          const [state] = open.begun.keys;
           if (state?.status !== "begun") return state?.status ?? "none";
-          yield* owner.handle(tx, its, {}, () => pay(tx, key));
+          yield* owner.handle(open, open.keys, {}, () => pay(open.tx, key));
           return "paid";
         },
       );
@@ -118,28 +118,22 @@ export async function keepsItsWord<Tx>(
     const attempts = someKeys().map(newOwner);
     const handled = 1 + below(attempts.length);
     const owner = owners[below(4)]!;
-    const run = owner.perform(
-      { keys: attempts },
-      function* steps({
-        tx,
-        begun,
-        keys: its,
-      }: OpenTransaction<Tx>): Steps<readonly (readonly [string, string])[]> {
-        const answered = attempts.map(
-          ({ key }, index) => [begun.keys[index]?.status ?? "none", key] as const,
-        );
-        const open = its.filter((_, index) => begun.keys[index]?.status === "begun");
-        const ends: (readonly [string, string])[] = answered.filter(([status]) => status !== "begun");
-        for (const [index, own] of open.slice(0, handled).entries()) {
-          const more = index < open.length - 1;
-          yield* owner.handle(tx, [own], { more }, () => pay(tx, own.key, chance(10)));
-          ends.push(["paid among others", own.key]);
-        }
-        const unseen = open.slice(handled);
-        if (unseen.length > 0) yield* owner.giveBack(tx, unseen);
-        return [...ends, ...unseen.map(({ key }) => ["given back", key] as const)];
-      },
-    );
+    const run = owner.perform({ keys: attempts }, function* steps(open: OpenTransaction<Tx>): Steps<
+      readonly (readonly [string, string])[]
+    > {
+      const { tx, begun } = open;
+      const answered = attempts.map(({ key }, index) => [begun.keys[index]?.status ?? "none", key] as const);
+      const unhandled = open.keys.filter((_, index) => begun.keys[index]?.status === "begun");
+      const ends: (readonly [string, string])[] = answered.filter(([status]) => status !== "begun");
+      for (const [index, own] of unhandled.slice(0, handled).entries()) {
+        const more = index < unhandled.length - 1;
+        yield* owner.handle(open, [own], { more }, () => pay(tx, own.key, chance(10)));
+        ends.push(["paid among others", own.key]);
+      }
+      const unseen = unhandled.slice(handled);
+      if (unseen.length > 0) yield* owner.giveBack(tx, unseen);
+      return [...ends, ...unseen.map(({ key }) => ["given back", key] as const)];
+    });
     const performed = await run.catch((error: unknown) => {
       if (isGuardError(error) && error.status === 400) return "refused among others";
       throw error;

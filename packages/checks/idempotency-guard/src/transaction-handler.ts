@@ -121,7 +121,7 @@ export class TransactionHandlers<Tx> {
 
   *#inTransaction(
     attempt: RequestAttempt,
-    { tx, begun, keys }: OpenTransaction<Tx>,
+    open: OpenTransaction<Tx>,
     {
       nonce,
       before,
@@ -135,8 +135,9 @@ export class TransactionHandlers<Tx> {
       Pick<Handling, "around"> & { readonly watched: WatchedHandler<Tx> },
   ): Steps<Ended> {
     const { transactions, replay } = this.#init;
-    const [state] = begun.keys;
-    const [key] = keys;
+    const { tx } = open;
+    const [state] = open.begun.keys;
+    const [key] = open.keys;
     if (state === undefined || key === undefined) throw new TypeError("the store gave no answer to a key");
     // Committed without a handler: the nonce stays.
     if (state.status !== "begun") return { refused: state };
@@ -151,7 +152,7 @@ export class TransactionHandlers<Tx> {
       if (mustWrite !== true || hasWritten) yield* answerOf(after?.(tx));
     };
     const run = { tell, after: after && last };
-    const answer = yield* transactions.handle(tx, [key], run, function* pay(): Steps<KeptAnswer> {
+    const answer = yield* transactions.handle(open, [key], run, function* pay(): Steps<KeptAnswer> {
       return givenAnswer(yield* answerOf(around(() => handle(watched.contextOf(tx)))));
     });
     if (mustWrite === true && !hasWritten) return { unwritten: yield* transactions.holdUnwritten(tx, [key]) };

@@ -9,6 +9,14 @@ export interface Within<Tx> {
   readonly tx: Tx;
 }
 
+/** A pool of connections. */
+export interface DatabasePool {
+  /** The pool itself, by which two databases on the same one are known. */
+  readonly of: object;
+  /** How many connections it has at most. */
+  readonly size: number;
+}
+
 /**
  * The user's own database library, by which stores and handlers share one transaction; made by `fromPg`, `fromPrisma` and their like.
  * Statements have the dialect's own placeholders, `$1` or `?`, each used once and in order. Errors come as the library throws them.
@@ -32,6 +40,8 @@ export interface Database<Tx> {
    * opens a transaction for it: two messages more.
    */
   readonly tellsOpen?: boolean | undefined;
+  /** The pool from which run() takes its connection, with their number. Undefined where the library does not tell, or not yet. */
+  pool?(): DatabasePool | undefined;
   /**
    * Runs `work` once between BEGIN and COMMIT. Resolves to its result after COMMIT was answered; rolls back and rejects with its own error
    * when it rejects. Never repeats it.

@@ -1,4 +1,5 @@
 import type { Attempt } from "../perform.ts";
+import type { Progress } from "./progress.ts";
 import type { TransactionBegun, TransactionKey } from "./transaction-store.ts";
 
 /** What a handler's steps have in one transaction. */
@@ -7,6 +8,7 @@ export interface OpenTransaction<Tx> {
   readonly begun: TransactionBegun;
   /** The keys in the order of the attempt, each with the token of this run alone. */
   readonly keys: readonly TransactionKey[];
+  readonly progress: Progress;
 }
 
 export interface TransactionAttempt extends Attempt {

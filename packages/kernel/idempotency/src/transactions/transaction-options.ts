@@ -20,8 +20,8 @@ export interface TransactionOptions {
   /** For how long the transaction may stand idle before the engine ends it, in milliseconds. Default 60,000. */
   readonly idleTimeoutMs?: number | undefined;
   /**
-   * How long a request waits for its transaction, COMMIT included, in milliseconds. Then it is 503, and what has not sent COMMIT by then is
-   * rolled back as soon as its handler ends. Default 60,000.
+   * How long a request waits for its transaction, COMMIT included, in milliseconds. Then the response is 503, and a transaction that has not
+   * sent COMMIT by then is rolled back, although its handler may go on. Default 10,000: less than most callers wait for a response.
    */
   readonly transactionTimeoutMs?: number | undefined;
   /** For a key that lease mode has left: `hold`, an operator decides, or `rerun`. Default `hold`. */
@@ -36,7 +36,7 @@ const transactionTable = {
   waitMs: option.integer({ min: 0, max: 60_000, fallback: 2_000 }),
   storeTimeoutMs: keyRules.storeTimeoutMs,
   idleTimeoutMs: option.integer({ min: 100, max: 3_600_000, fallback: 60_000 }),
-  transactionTimeoutMs: option.integer({ min: 100, max: 86_400_000, fallback: 60_000 }),
+  transactionTimeoutMs: option.integer({ min: 100, max: 86_400_000, fallback: 10_000 }),
   recovery: keyRules.recovery,
   maxWaiters: option.integer({ min: 0, max: 1_000_000, fallback: 1_000 }),
   retryAfterSeconds: keyRules.retryAfterSeconds,

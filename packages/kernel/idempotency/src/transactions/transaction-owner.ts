@@ -21,7 +21,9 @@ import { brokenReason } from "../life.ts";
 import { perform, type Performed, type WaitingRules } from "../perform.ts";
 import type { Awaitable } from "../store.ts";
 import { WaitingRoom } from "../waiting.ts";
-import { answerOf, nonceSeen, outcomeOf, Progress, SingleRun, untilPromise, type Steps } from "./steps.ts";
+import { Progress } from "./progress.ts";
+import { nonceSeen, SingleRun } from "./single-run.ts";
+import { answerOf, outcomeOf, untilPromise, type Steps } from "./steps.ts";
 import type { OpenTransaction, TransactionAttempt } from "./transaction-attempt.ts";
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
 import type { ClosedStatements } from "./statement-gate.ts";
@@ -97,11 +99,11 @@ export class TransactionOwner<Tx> {
   }
 
   /**
-   * Runs a handler in the transaction of these keys, and keeps what it wrote. From the moment in which it has settled no statement of its
+   * Runs a handler of these keys in their open transaction, and keeps what it wrote. From the moment in which it has settled no statement of its
    * `tx` takes effect (I26). Throws a {@link RollBack} when it fails: nothing is rolled back to a savepoint, the transaction ends as a whole.
    */
   *handle<T>(
-    tx: Tx,
+    { tx, progress }: Pick<OpenTransaction<Tx>, "tx" | "progress">,
     keys: readonly TransactionKey[],
     { more = false, tell, after }: HandlerRun,
     work: () => Steps<T>,
@@ -111,7 +113,7 @@ export class TransactionOwner<Tx> {
     try {
       let closed: ClosedStatements | undefined;
       [value, closed] = yield* this.#throughGate(tx, () =>
-        untilPromise(work, () => store.outlived?.(tx, keys)),
+        progress.handling(() => untilPromise(work, () => store.outlived?.(tx, keys))),
       );
       if (tell !== undefined)
         tell(closed?.hasWritten === true || (yield* this.#hasWritten(tx, keys, closed)));

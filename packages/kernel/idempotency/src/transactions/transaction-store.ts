@@ -80,9 +80,12 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
   /**
    * Runs `work` in a transaction; resolves to its result after COMMIT, rolls back and rejects with its error when it throws. Rejects with a
    * GuardError (`transaction-broken`) when COMMIT was answered, and for certain has not committed. With mode `sync`, `work` must return no
-   * promise. The first call proves that the transaction is one, and rejects with a TypeError otherwise.
+   * promise. The first call proves that the transaction is one, and rejects with a TypeError otherwise. `isBackground`: no request waits for
+   * it, so that it leaves connections to those of requests. Default false.
    */
-  run<T>(work: (tx: Tx) => Awaitable<T>): Promise<T>;
+  run<T>(work: (tx: Tx) => Awaitable<T>, isBackground?: boolean): Promise<T>;
+  /** Why a transaction may be waiting before it begins, for an error's message. Undefined if the store makes none wait. */
+  whyWaiting?(): string | undefined;
   /**
    * Claims the nonce, then the keys, in one call. Waits for open transactions at most `waitMs`.
    */

@@ -134,11 +134,11 @@ export class TaskAttempt<Tx> {
   async #commitWork<T>(work: (tx: Tx) => Steps<T>): Promise<T> {
     const [store, owner, task] = [this.#store, this.#owner, this.task];
     const begun = (): void => void (this.#hasBegun = true);
-    const performed = await owner.perform({ keys: [], isBackground: true }, function* ({ tx }): Steps<T> {
+    const performed = await owner.perform({ keys: [], isBackground: true }, function* (open): Steps<T> {
       begun();
-      const value = yield* owner.handle(tx, [], {}, () => work(tx));
+      const value = yield* owner.handle(open, [], {}, () => work(open.tx));
       // The handler has settled: no statement of its own comes between here and COMMIT.
-      if (!(yield* owner.lastStep(() => store.finish(tx, task)))) throw taskGone;
+      if (!(yield* owner.lastStep(() => store.finish(open.tx, task)))) throw taskGone;
       return value;
     });
     if (performed.status !== "ended") throw new LockedError("the transaction waited too long for a lock");

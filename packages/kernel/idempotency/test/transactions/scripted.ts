@@ -135,10 +135,10 @@ export function scripted(
   const run = async (attempt: TransactionAttempt = { keys, nonce }): Promise<string> => {
     const performed = await owner.perform(
       attempt,
-      function* pay({ tx: its, keys: own }: OpenTransaction<typeof tx>): Steps<string> {
+      function* pay(open: OpenTransaction<typeof tx>): Steps<string> {
         return yield* owner.handle(
-          its,
-          own,
+          open,
+          open.keys,
           { tell: (hasWritten) => told.push(hasWritten) },
           function* work() {
             yield* answerOf(play("work"));

@@ -104,8 +104,9 @@ describe("a transaction that takes longer than transactionTimeoutMs", () => {
       const rejections = await unheard(async () => {
         expect(await endOf(run)).toMatchObject({ code: "transaction-timed-out" });
         expect(gate).toEqual(["open", "close, failed"]);
+        // The connection is back although the handler goes on.
+        await eventually(() => log.includes("hold"));
         late.resolve();
-        await eventually(() => log.includes("rollback"));
       });
       expect(log).toEqual(["connect", "begin", "work", "rollback", "claim", "hold"]);
       // From its time-out on, not only from its end.
@@ -113,6 +114,19 @@ describe("a transaction that takes longer than transactionTimeoutMs", () => {
       expect(rejections).toEqual([]);
     },
   );
+
+  test.each<[string, Step, Firsts]>([
+    ["the last statement", "keep", {}],
+    ["the look at a transaction that has failed", "probe", { work: fails(boom) }],
+  ])("rolls back only after %s has ended: it may be several statements", async (_what, step, firsts) => {
+    const late = deferred();
+    const { run, log } = slow({ ...firsts, [step]: () => late.promise });
+    expect(await endOf(run)).toMatchObject({ code: "transaction-timed-out" });
+    await sleep(50);
+    expect(log).toEqual(["connect", "begin", "work", step]);
+    late.resolve();
+    await eventually(() => log.includes("rollback"));
+  });
 
   test.each(ways)("never repeats a COMMIT that %s too late", async (_way, ends) => {
     const late = deferred();

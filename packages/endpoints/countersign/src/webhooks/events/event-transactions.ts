@@ -40,9 +40,10 @@ export function transacting(
 
   function* steps(
     batch: readonly BatchEvent[],
-    { tx, begun, keys }: OpenTransaction<never>,
+    open: OpenTransaction<never>,
     begins: (event: BatchEvent | undefined) => void,
   ): Steps<readonly Ended[]> {
+    const { tx, begun, keys } = open;
     const ended: Ended[] = [];
     const endsAtMs = performance.now() + begunWithinMs;
     const lastBegun = begun.keys.map(({ status }) => status).lastIndexOf("begun");
@@ -62,7 +63,7 @@ export function transacting(
       } else {
         const context = { webhookId: attempt.delivery.webhookId, tx };
         begins(event);
-        yield* owner.handle(tx, [key], { more: index < lastBegun }, () =>
+        yield* owner.handle(open, [key], { more: index < lastBegun }, () =>
           handleAll(handlers, attempt.delivery, context),
         );
         begins(undefined);

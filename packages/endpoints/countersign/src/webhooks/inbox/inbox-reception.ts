@@ -106,15 +106,15 @@ export class InboxReception implements Receiving {
     return { keys: left[0] + left[1], claims: 0 };
   }
 
-  *#add(batch: readonly BatchEvent[], { tx }: OpenTransaction<never>): Steps<readonly Ended[]> {
+  *#add(batch: readonly BatchEvent[], open: OpenTransaction<never>): Steps<readonly Ended[]> {
     const { name, stores } = this.#options;
     const tasks = batch.map(({ attempt }) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a batch has no invalid events
       const delivery = attempt.delivery as ValidDelivery;
       return taskOf(delivery, this.#entityOf(delivery.event));
     });
-    return yield* this.#owner.handle(tx, [], {}, function* (): Steps<readonly Ended[]> {
-      const added = yield* answerOf(stores.work.add(tx, name, tasks));
+    return yield* this.#owner.handle(open, [], {}, function* (): Steps<readonly Ended[]> {
+      const added = yield* answerOf(stores.work.add(open.tx, name, tasks));
       return added.map((answer): Ended => {
         if (answer.status === "added") return { outcome: "accepted" };
         return { refused: { status: "done", fingerprint: keptFingerprint(answer.body) } };
