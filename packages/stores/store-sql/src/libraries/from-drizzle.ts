@@ -1,5 +1,6 @@
 import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
 import { pooledClients, watchCommits, type ClientPool, type Within } from "@countersign/idempotency/store";
+import { driverPool } from "./pool-size.ts";
 import { changedAlone, changedRows, compound, compoundRows, rowList, rowsOf } from "./rows.ts";
 import { driverValues, onSqlite, type Dialect } from "./driver-connection.ts";
 import type { PgClient } from "./from-pg.ts";
@@ -50,6 +51,7 @@ export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): D
     library,
     tellsOpen: dialect === "mysql",
     tellsUnconfirmed: dialect === "postgresql",
+    pool: () => driverPool(Reflect.get(db, "$client")),
     run: (work) =>
       transactions.run(
         (run) => transactionOf(db, run),

@@ -1,4 +1,4 @@
-import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
+import type { Database, DatabasePool, SqlValue, StatementGate } from "@countersign/idempotency";
 import type { Within } from "@countersign/idempotency/store";
 import {
   changeOn,
@@ -10,6 +10,7 @@ import {
   type Statement,
 } from "./driver-connection.ts";
 import { gatedConnection } from "./gated-connection.ts";
+import { poolOfSize } from "./pool-size.ts";
 import { GatedTransactions, withoutEnd } from "./transaction.ts";
 
 interface KnexClient extends Lender {
@@ -52,6 +53,7 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
     library,
     tellsOpen: dialect === "mysql",
     tellsUnconfirmed: dialect === "postgresql",
+    pool: () => knexPool(knex.client),
     run: (work) =>
       transactions.run(
         (run) => knex.transaction(run),
@@ -76,6 +78,12 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
       },
     }),
   };
+}
+
+/** The pool of a client of Knex. */
+export function knexPool(client: object): DatabasePool | undefined {
+  const pool: unknown = Reflect.get(client, "pool");
+  return poolOfSize(pool, Reflect.get(Object(pool), "max"));
 }
 
 const lenders = new WeakMap<Lender, Lender>();

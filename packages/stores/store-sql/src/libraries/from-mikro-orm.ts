@@ -1,4 +1,4 @@
-import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
+import type { Database, DatabasePool, SqlValue, StatementGate } from "@countersign/idempotency";
 import type { Row, Within } from "@countersign/idempotency/store";
 import {
   assertDriverConnection,
@@ -10,7 +10,7 @@ import {
   type DriverConnection,
   type Lender,
 } from "./driver-connection.ts";
-import { passThrough as passKnexThrough, storesOwn } from "./from-knex.ts";
+import { knexPool, passThrough as passKnexThrough, storesOwn } from "./from-knex.ts";
 import {
   changeByKysely,
   type KyselyExecutor,
@@ -58,6 +58,7 @@ interface Sender {
   readonly sendsScripts: boolean;
   readonly tellsUnconfirmed: boolean;
   readonly tellsOpen: boolean;
+  readonly pool: DatabasePool | undefined;
   /** Outside of any transaction. */
   readonly alone: Line;
   /** Makes the statements of a transaction pass the gate, but not those of {@link Sender.inside}. */
@@ -86,6 +87,7 @@ export function fromMikroOrm<Em extends MikroOrmManager>(orm: { readonly em: Em 
     library: "MikroORM",
     tellsUnconfirmed: sender.tellsUnconfirmed,
     tellsOpen: sender.tellsOpen,
+    pool: () => sender.pool,
     run: (work) =>
       transactions.run(
         (run) => orm.em.fork().transactional(run),
@@ -140,6 +142,7 @@ function byKnex(connection: KnexConnection): Sender {
     sendsScripts: true,
     tellsUnconfirmed: dialect === "postgresql",
     tellsOpen: dialect === "mysql",
+    pool: knexPool(client),
     alone: lineOn((send) => onLent(caller, client, send), { dialect, isWithin: false }),
     async passThrough(context, gate) {
       if (isOpenKnex(context)) await passKnexThrough(caller, context.client, gate);
@@ -187,6 +190,8 @@ function byKysely(connection: KyselyConnection, platform: object): Sender {
     // Kysely hides the connection, and what it says beside the results.
     tellsUnconfirmed: false,
     tellsOpen: false,
+    // Kysely hides it.
+    pool: undefined,
     alone: lineBy(async () => {
       // It makes its client at the first use.
       await connection.ensureConnection();

@@ -1,6 +1,7 @@
 import type { Database, SqlValue } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
 import { type QueryResult, Mysql2Transaction, type Mysql2Connection } from "./mysql2-transaction.ts";
+import { driverPool } from "./pool-size.ts";
 import { assertCanQuery, changedAlone, changedRows, rowList } from "./rows.ts";
 
 export type { Mysql2Connection } from "./mysql2-transaction.ts";
@@ -35,6 +36,7 @@ export function fromMysql2<Connection extends Mysql2Connection>(
     dialect: "mysql",
     library,
     tellsOpen: true,
+    pool: () => driverPool(pool),
     async run(work) {
       const transaction = new Mysql2Transaction(await pool.getConnection());
       lent.set(transaction.connection, transaction);

@@ -1,6 +1,7 @@
 import type { Database } from "@countersign/idempotency";
 import { pooledClients, type ClientPool } from "@countersign/idempotency/store";
 import { PgTransaction, type PgClient } from "./pg-transaction.ts";
+import { driverPool } from "./pool-size.ts";
 import { assertCanQuery, rowsOf } from "./rows.ts";
 
 export type { PgClient } from "./pg-transaction.ts";
@@ -27,6 +28,7 @@ export function fromPg<Client extends PgClient>(pool: PgPool<Client>): Database<
     library,
     tellsRollback: true,
     tellsUnconfirmed: true,
+    pool: () => driverPool(pool),
     async run(work) {
       const transaction = new PgTransaction(await pooledClients.take(pool));
       lent.set(transaction.client, transaction);

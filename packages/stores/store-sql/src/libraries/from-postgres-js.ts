@@ -7,11 +7,12 @@ import {
   type PostgresJsSender,
   type PostgresJsTransaction,
 } from "./postgres-js-transaction.ts";
+import { poolOfSize } from "./pool-size.ts";
 import { rowList } from "./rows.ts";
 import { GatedTransactions } from "./transaction.ts";
 
 export interface PostgresJs<Tx extends PostgresJsTransaction> extends PostgresJsSender, PostgresJsPool<Tx> {
-  readonly options: { readonly transform: { readonly column: ColumnNames } };
+  readonly options: { readonly max?: number; readonly transform: { readonly column: ColumnNames } };
 }
 
 interface ColumnNames {
@@ -48,6 +49,7 @@ export function fromPostgresJs<Tx extends PostgresJsTransaction>(sql: PostgresJs
     dialect: "postgresql",
     library,
     tellsRollback: true,
+    pool: () => poolOfSize(sql.options, sql.options.max),
     run: (work) =>
       transactions.run(
         (run: (tx: Tx) => Promise<void>) => beginPostgresJs(sql, run),

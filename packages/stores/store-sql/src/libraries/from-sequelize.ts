@@ -1,4 +1,4 @@
-import type { Database, SqlValue, StatementGate } from "@countersign/idempotency";
+import type { Database, DatabasePool, SqlValue, StatementGate } from "@countersign/idempotency";
 import type { Within } from "@countersign/idempotency/store";
 import {
   assertDriverConnection,
@@ -10,6 +10,7 @@ import {
   type DriverConnection,
 } from "./driver-connection.ts";
 import { gatedConnection, refusedEnd } from "./gated-connection.ts";
+import { poolOfSize } from "./pool-size.ts";
 import { GatedTransactions } from "./transaction.ts";
 
 export interface SequelizeTransaction {
@@ -50,6 +51,7 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
     library: "Sequelize",
     tellsOpen: dialect === "mysql",
     tellsUnconfirmed: dialect === "postgresql",
+    pool: () => sequelizePool(connectionManager),
     run: (work) =>
       transactions.run(
         (run: (tx: Tx) => Promise<void>) => untilGivenBack(sequelize, run),
@@ -71,6 +73,13 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
       },
     }),
   };
+}
+
+/** With replication it has one for reads, and this one. */
+function sequelizePool(connectionManager: object): DatabasePool | undefined {
+  const pool: unknown = Reflect.get(connectionManager, "pool");
+  const writing: unknown = Reflect.get(Object(pool), "write") ?? pool;
+  return poolOfSize(writing, Reflect.get(Object(writing), "maxSize"));
 }
 
 /** The connections of transactions, for the store, whose statements pass no gate. */

@@ -10,6 +10,7 @@ import {
   type DriverConnection,
 } from "./driver-connection.ts";
 import { gatedConnection } from "./gated-connection.ts";
+import { driverPool } from "./pool-size.ts";
 import { changedAlone, rowList } from "./rows.ts";
 import { GatedTransactions } from "./transaction.ts";
 
@@ -74,6 +75,7 @@ export function fromTypeOrm<Manager extends TypeOrmManager>(
     library,
     tellsOpen: dialect === "mysql",
     tellsUnconfirmed: dialect === "postgresql",
+    pool: () => driverPool(Reflect.get(Object(Reflect.get(dataSource, "driver")), "master")),
     run: (work) =>
       transactions.run(
         (run) => dataSource.transaction(run),

@@ -17,6 +17,12 @@ export interface MysqlStoresOptions<Tx> extends MysqlTables {
   readonly retentionMs?: number | undefined;
   /** How long a done task is remembered, so that adding it again adds nothing. Milliseconds, default 7 days, at least 72 hours. */
   readonly taskRetentionMs?: number | undefined;
+  /**
+   * How many transactions may be open at once in this process; further ones wait for their turn. Default: four fifths of the connections of
+   * your library's pool, so that a handler that also reads by the pool finds a free one; no bound where the library does not tell how many
+   * connections it has, as Kysely and Prisma.
+   */
+  readonly maxTransactions?: number | undefined;
   /** How often what has expired is removed, in milliseconds, give or take a quarter. Default 60,000; 0 leaves it to `prune()`. */
   readonly pruneIntervalMs?: number | undefined;
   /**
@@ -40,6 +46,7 @@ export const table = {
   retentionMs: option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }, "90 days"),
   taskRetentionMs: option.integer({ min: 3 * dayMs, max: 36_500 * dayMs, fallback: 7 * dayMs }, "7 days"),
   pruneIntervalMs: option.integer({ min: 0, max: dayMs, fallback: 60_000 }),
+  maxTransactions: option.optional(option.integer({ min: 1, max: 100_000, fallback: 1 }), "by the pool"),
   lockTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
   now: option.optional(option.own(readClock), "the server's clock"),
 } satisfies OptionTable<MysqlStoresOptions<unknown>, unknown>;

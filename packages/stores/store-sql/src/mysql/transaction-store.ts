@@ -87,8 +87,9 @@ export class MysqlTransactions<Tx>
   constructor(server: Engine<Tx>, options: ResolvedMysqlOptions<Tx>) {
     const { engine, factory, database, names } = server;
     const rows = new MysqlRowsWithin(name, server, (tx) => this.openOf(tx).id);
+    const { retentionMs, maxTransactions } = options;
     super(
-      { engine, factory, database, retentionMs: options.retentionMs, faultOf },
+      { engine, factory, database, retentionMs, maxTransactions, faultOf },
       { name, rows, place: names.place },
     );
     this.#server = server;
@@ -96,12 +97,12 @@ export class MysqlTransactions<Tx>
     this.#rows = rows;
   }
 
-  async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
+  async run<T>(work: (tx: Tx) => T | Promise<T>, isBackground?: boolean): Promise<T> {
     const server = await this.#server.ready();
     await this.proven();
     let isCommitted = false;
     try {
-      return await this.database.run(async (tx) => {
+      return await this.runInPlace(async (tx) => {
         const session: OpenTransaction = {
           server,
           id: randomBytes(16),
@@ -127,7 +128,7 @@ export class MysqlTransactions<Tx>
         } finally {
           this.open.delete(tx);
         }
-      });
+      }, isBackground);
     } catch (error) {
       if (!isCommitted) throw error;
       throw unknownBehind("the library failed behind COMMIT, as by a hook of the app's");

@@ -37,11 +37,18 @@ export interface PostgresStoresOptions extends CommonOptions {
    */
   readonly prepare?: boolean | undefined;
   readonly database?: undefined;
+  readonly maxTransactions?: undefined;
 }
 
 export interface PostgresDatabaseOptions<Tx> extends CommonOptions {
   /** Your own database library, by `fromPg` or its like of `@countersign/store-sql`, in place of `pool`. The stores never close it. */
   readonly database: Database<Tx>;
+  /**
+   * How many transactions may be open at once in this process; further ones wait for their turn. Default: four fifths of the connections of
+   * your library's pool, so that a handler that also reads by the pool finds a free one; no bound where the library does not tell how many
+   * connections it has, as Kysely and Prisma.
+   */
+  readonly maxTransactions?: number | undefined;
   readonly pool?: undefined;
   readonly prepare?: undefined;
 }
@@ -67,6 +74,7 @@ export const table = {
   retentionMs: option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }, "90 days"),
   taskRetentionMs: option.integer({ min: 3 * dayMs, max: 36_500 * dayMs, fallback: 7 * dayMs }, "7 days"),
   pruneIntervalMs: option.integer({ min: 0, max: dayMs, fallback: 60_000 }),
+  maxTransactions: option.optional(option.integer({ min: 1, max: 100_000, fallback: 1 }), "by the pool"),
   lockTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
   now: option.optional(option.own(readClock), "the server's clock"),
 } satisfies OptionTable<AnyPostgresOptions, unknown>;
@@ -87,6 +95,12 @@ export function resolveOptions<Tx>(
   const { schema, table: prefix, pool, database, ...read } = readOptions(owner, table, options);
   if (pool !== undefined && database !== undefined) {
     throw new OptionError(owner, { option: "pool", what: "cannot be set beside database; leave one out" });
+  }
+  if (pool !== undefined && read.maxTransactions !== undefined) {
+    throw new OptionError(owner, {
+      option: "maxTransactions",
+      what: "needs the option database: stores on a pool have no transactions",
+    });
   }
   const given = database === undefined ? pool : queryableOf(database);
   if (given === undefined) {

@@ -72,8 +72,9 @@ export class PostgresTransactions<Tx>
   constructor(server: Engine<Tx>, options: ResolvedPostgresOptions, database: Database<Tx>) {
     const { engine, factory, names } = server;
     const rows = new KeyRowsWithin(name, server);
+    const { retentionMs, maxTransactions } = options;
     super(
-      { engine, factory, database, retentionMs: options.retentionMs, faultOf },
+      { engine, factory, database, retentionMs, maxTransactions, faultOf },
       { name, rows, place: names.place },
     );
     this.#engine = server;
@@ -83,13 +84,13 @@ export class PostgresTransactions<Tx>
     this.#alone = new PostgresRowsAlone(server, name);
   }
 
-  async run<T>(work: (tx: Tx) => T | Promise<T>): Promise<T> {
+  async run<T>(work: (tx: Tx) => T | Promise<T>, isBackground?: boolean): Promise<T> {
     this.gate.assertUsable();
     await this.proven();
     await this.#engine.refresh();
     let ended: { readonly result: T; isCommitted: boolean } | undefined;
     try {
-      return await this.database.run(async (tx) => {
+      return await this.runInPlace(async (tx) => {
         const { isSynchronous } = this.#engine;
         const run = randomUUID();
         const open: OpenTransaction = { run, begun: [], hasBegun: false, isSynchronous, id: undefined };
@@ -103,7 +104,7 @@ export class PostgresTransactions<Tx>
         } finally {
           this.open.delete(tx);
         }
-      });
+      }, isBackground);
     } catch (error) {
       // The library's COMMIT has failed because of late statements, which are not of the payment.
       if (ended?.isCommitted) return ended.result;

@@ -2,6 +2,7 @@ import type { ClosedStatements, Database, TransactionFault, TransactionKey } fro
 import { holdOwn, runSteps, StoreGate } from "@countersign/idempotency/store";
 import type { KeyRowsWithin } from "../keys/rows-within.ts";
 import { withinCheckTime } from "../sql/check-deadline.ts";
+import { Places, placesOf } from "./places.ts";
 import { freeBegun, without, type KeysOfRun } from "./key-bookkeeping.ts";
 
 /** A run of a transaction, while it is open. */
@@ -16,6 +17,7 @@ interface ServerOfTransactions<Tx> {
   readonly factory: string;
   readonly database: Database<Tx>;
   readonly retentionMs: number;
+  readonly maxTransactions: number | undefined;
   readonly faultOf: (error: unknown) => TransactionFault | undefined;
 }
 
@@ -30,6 +32,7 @@ export abstract class ServerTransactions<Tx, Open extends OpenRun> {
   protected readonly keys: KeysOfRun<Tx> & { readonly rows: KeyRowsWithin<Tx, "async"> };
   protected readonly open = new Map<Tx, Open>();
   readonly #factory: string;
+  #places: Places | undefined;
   #proof: Promise<void> | undefined;
 
   constructor(
@@ -43,6 +46,13 @@ export abstract class ServerTransactions<Tx, Open extends OpenRun> {
     this.gate = new StoreGate(keys.name);
     this.keys = { ...keys, retentionMs: server.retentionMs };
     this.#factory = server.factory;
+    if (server.maxTransactions !== undefined) this.#places = new Places(server.maxTransactions);
+  }
+
+  whyWaiting(): string | undefined {
+    const places = this.#places;
+    if (places?.areTaken !== true) return undefined;
+    return `${places.most} transactions are open, and createStores() lets no more be open at once (option maxTransactions)`;
   }
 
   openGate(tx: Tx): void {
@@ -67,6 +77,14 @@ export abstract class ServerTransactions<Tx, Open extends OpenRun> {
 
   close(): void {
     this.gate.close();
+  }
+
+  /** Opens a transaction of the library when there is a place for one. */
+  protected runInPlace<T>(work: (tx: Tx) => Promise<T>, isBackground = false): Promise<T> {
+    const run = (): Promise<T> => this.database.run(work);
+    // A library may know its pool only now.
+    this.#places ??= placesOf(this.database);
+    return this.#places?.within(isBackground, run) ?? run();
   }
 
   /** Proves, on no real key, that the library's transactions are some, and may write. */

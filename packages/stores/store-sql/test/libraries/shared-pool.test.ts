@@ -1,4 +1,4 @@
-// Payouts beside a backlog of tasks, on one pool of pg with its own defaults.
+// What shares a pool of pg: payouts, a backlog of tasks, stores of their own.
 import { expect, test } from "@jest/globals";
 import { fromPg } from "@countersign/store-sql/pg";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
@@ -9,8 +9,11 @@ import { describeOn, servers } from "./table/row.ts";
 import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 describeOn("postgresql")("a backlog of slow tasks", () => {
-  test("leaves payouts their connections, by the defaults of both", async () => {
-    const pool = new Pool({ connectionString: servers.postgresql });
+  test.each([
+    ["of pg's default size", {}, 4],
+    ["of five connections", { max: 5 }, 3],
+  ])("leaves payouts their connections on a pool %s", async (_pool, size, expected) => {
+    const pool = new Pool({ connectionString: servers.postgresql, ...size });
     const stores = await openStores<PoolClient>(fromPg(pool));
     const { work } = stores;
     if (work === undefined) throw new Error("no table of work");
@@ -29,10 +32,7 @@ describeOn("postgresql")("a backlog of slow tasks", () => {
       const ids = Array.from({ length: 30 }, (_, index) => String(index));
       await stores.transactions.run((tx) => tasks.add(tx, ...ids.map((id) => ({ id, body: "" }))));
       tasks.start();
-      await eventually(async () => {
-        const [summary] = await work.summaries();
-        return begun > 0 && begun === summary?.running;
-      });
+      await eventually(() => begun === expected);
       const pay = payerOn(stores, () => {});
       expect(await Promise.all(["a", "b", "c"].map((key) => pay(key)))).toEqual([200, 200, 200]);
       expectWarning(/^\[transaction-unused\]/);
@@ -40,6 +40,33 @@ describeOn("postgresql")("a backlog of slow tasks", () => {
       open();
       await tasks.drain();
       await stores.close();
+      await pool.end();
+    }
+  });
+});
+
+describeOn("postgresql")("two stores on one pool", () => {
+  test("share its places: a transaction of one store waits for that of the other", async () => {
+    const pool = new Pool({ connectionString: servers.postgresql, max: 2 });
+    const [one, other] = [
+      await openStores<PoolClient>(fromPg(pool)),
+      await openStores<PoolClient>(fromPg(pool)),
+    ];
+    try {
+      let open = 0;
+      const seen: number[] = [];
+      const run = (stores: typeof one) =>
+        stores.transactions.run(async () => {
+          open += 1;
+          seen.push(open);
+          await pool.query("SELECT pg_sleep(0.1)");
+          open -= 1;
+        });
+      await Promise.all([run(one), run(other), run(one), run(other)]);
+      expect(seen).toEqual([1, 1, 1, 1]);
+    } finally {
+      await one.close();
+      await other.close();
       await pool.end();
     }
   });

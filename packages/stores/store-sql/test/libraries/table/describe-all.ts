@@ -6,6 +6,7 @@ import { describeLateStatements } from "./describe-late-statements.ts";
 import { describeLeases } from "./describe-leases.ts";
 import { describeLostLines } from "./describe-lost-lines.ts";
 import { describePayments } from "./describe-payments.ts";
+import { describePoolReaders } from "./describe-pool-readers.ts";
 import { describeSettledHandlers } from "./describe-settled-handlers.ts";
 import { describeTexts } from "./describe-texts.ts";
 import { describeTimeOuts } from "./describe-time-outs.ts";
@@ -24,6 +25,7 @@ export function describeAll<Tx>(row: TableRow<Tx>): void {
   describeDatabase(row);
   if (row.engine === "postgresql") describeErrors(row);
   describePayments(row);
+  describePoolReaders(row);
   describeTexts(row);
   if (isWhole || isOnMysqlAlone) describeSettledHandlers(row);
   if (!isWhole) return;

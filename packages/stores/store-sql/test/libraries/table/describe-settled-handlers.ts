@@ -38,7 +38,7 @@ export function describeSettledHandlers<Tx>(row: TableRow<Tx>): void {
       // What operators are told: each test asserts what becomes of key and rows.
       allowWarnings(/^\[nothing-written\]|\blate-statement\b|^\[transaction-/);
       opened = await row.open();
-      stores = await openStores(opened.database);
+      stores = await openStores(opened.database, { maxTransactions: poolSize });
       await payerOn(stores, (tx, key) => opened.insertByHandler(tx, key))("warm");
     });
     afterEach(async () => {

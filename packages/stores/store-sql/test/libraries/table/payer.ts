@@ -18,6 +18,7 @@ export function payerOn<Tx>(
     readonly idleTimeoutMs?: number;
     readonly transactionTimeoutMs?: number;
     readonly waitMs?: number;
+    readonly storeTimeoutMs?: number;
   } = {},
   mustWrite?: boolean,
 ) {
@@ -79,12 +80,15 @@ export type OpenStores<Tx> = TransactionStores<Tx> & {
 };
 
 /** Stores on tables of this test's own, which go with them. */
-export async function openStores<Tx>(database: Database<Tx>): Promise<OpenStores<Tx>> {
+export async function openStores<Tx>(
+  database: Database<Tx>,
+  more: { readonly maxTransactions?: number } = {},
+): Promise<OpenStores<Tx>> {
   if (database.dialect === "mysql") {
     const pool = createPool({ uri: servers.mysql });
     const table = await takeTables(pool);
     const options = { database, table, pruneIntervalMs: 0 };
-    const stores = createStores(options);
+    const stores = createStores({ ...options, ...more });
     const answers = createAnswers(options);
     return {
       ...stores,
@@ -100,7 +104,7 @@ export async function openStores<Tx>(database: Database<Tx>): Promise<OpenStores
   const pool = new Pool({ connectionString: servers.postgresql });
   const schema = await takeSchema(pool);
   const options = { database, schema, pruneIntervalMs: 0 };
-  const stores = createStores(options);
+  const stores = createStores({ ...options, ...more });
   const answers = createAnswers(options);
   return {
     ...stores,
