@@ -16,7 +16,7 @@ import { isRecord, keyError, privateKeyError } from "./verification-key.ts";
 /**
  * A key to verify with. Text, or the bytes of a file with that text: an SPKI PEM (its line feeds may be a literal `\n`), the SPKI or
  * the 32 bytes of an Ed25519 key in base64 or base64url, JSON of a JWK or JWK Set. Objects: a KeyObject, a JWK (RFC 7518, RFC 8037),
- * or a JWK Set with exactly one key that fits the keyid and `alg`. With alg `hmac-sha256` the secret: bytes or a secret KeyObject.
+ * or a JWK Set with exactly one key that fits the keyid and `alg`; keys for another purpose do not count. With alg `hmac-sha256` the secret: bytes or a secret KeyObject.
  */
 export type PublicKeyInput = string | Uint8Array | Jwk | { readonly keys: readonly Jwk[] } | KeyObject;
 
