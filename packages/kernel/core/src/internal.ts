@@ -29,6 +29,7 @@ export {
 export { pageOf } from "./docs.ts";
 export { comeAgain, deliberate, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
+export { readSecretText, secretFault } from "./secret-text.ts";
 export { keyClaims, shareFacts } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
 export { RefreshingValue } from "./refreshing-value.ts";

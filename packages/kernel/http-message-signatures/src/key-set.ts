@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { types } from "node:util";
 import type { Jwk } from "./algorithms/algorithm.ts";
 import { importVerificationKey } from "./key-import.ts";
-import { contentOf, type PublicKeyInput } from "./public-key-input.ts";
+import { contentOf, withoutByteOrderMark, type PublicKeyInput } from "./public-key-input.ts";
 import { isForOthers } from "./public-key-jwk.ts";
 import {
   isRecord,
@@ -96,7 +96,7 @@ function keyidOfFile(name: string): string | undefined {
 }
 
 /** For whoever reads documents of keys. */
-export const keyDocuments = { importEach, keyidOfFile };
+export const keyDocuments = { importEach, keyidOfFile, withoutByteOrderMark };
 
 function entriesOf(document: unknown, keyid: string | undefined): readonly Entry[] {
   if (!isRecord(document)) return [{ keyid, key: document, isForOthers: false }];

@@ -25,12 +25,18 @@ const pemBlock = /^\s*-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]+)-----END PUBL
 // No accepted key has a longer text; no parser sees one.
 const mostCharacters = 16_384;
 
+/** Takes off one byte order mark, which an editor writes before the text of a key file (RFC 8259 section 8.1 lets a reader ignore it). */
+export function withoutByteOrderMark(text: string): string {
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
+}
+
 /** Parses JSON, and decodes bytes as UTF-8; other input is returned unchanged. Throws a TypeError that quotes nothing. */
 export function contentOf(input: unknown): unknown {
   if (types.isUint8Array(input) && !isUtf8(input)) {
     throw keyError('the key is binary; give it as text, such as bytes.toString("base64")');
   }
-  const content = types.isUint8Array(input) ? Buffer.from(input).toString("utf8") : input;
+  const text = types.isUint8Array(input) ? Buffer.from(input).toString("utf8") : input;
+  const content = typeof text === "string" ? withoutByteOrderMark(text) : text;
   const isJson = typeof content === "string" && /^\s*[{[]/.test(content);
   const value = isJson ? parsed(content) : content;
   if (Array.isArray(value)) {

@@ -4,6 +4,7 @@ import {
   option,
   optionError,
   readOptions,
+  readSecretText,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
@@ -168,6 +169,8 @@ function namedStores<Store extends object>(form: string, what: string, methods: 
 }
 
 function readSecrets(secrets: unknown = [], by: OptionOwner, name: string): readonly string[] {
-  if (Array.isArray(secrets) && secrets.every((secret) => typeof secret === "string")) return [...secrets];
+  if (Array.isArray(secrets)) {
+    return Array.from(secrets, (secret: unknown, at) => readSecretText(secret, by, `${name}[${at}]`));
+  }
   throw optionError(by, name, "a list of texts", secrets);
 }
