@@ -286,7 +286,7 @@ describe("header fields that hooks of the app have given the reply", () => {
       store: memoryIdempotencyStore(),
       key: ({ body }: { readonly body?: unknown }) => (body as { readonly key: unknown }).key,
       fingerprint: () => "one",
-      replay: { answers: memoryAnswerStore() },
+      replay: { answers: memoryAnswerStore(), callers: "shared" },
     });
     return (app: FastifyInstance): void => {
       app.post("/refunds", { preHandler }, () => ({ paid: "a" }));
