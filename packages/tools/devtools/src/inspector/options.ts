@@ -34,7 +34,7 @@ type InspectedHmac = Omit<WebhookHmacOptions, "secret" | "secrets"> &
 type InspectedBasicAuth = Pick<WebhookBasicAuthOptions, "realm" | "status"> &
   (BasicAuthCredential | { readonly credentials: readonly BasicAuthCredential[] });
 
-type InspectedAddresses = Pick<Parameters<typeof explainAddress>[0], "allow" | "trustProxy">;
+type InspectedAddresses = Pick<Parameters<typeof explainAddress>[0], "allow" | "ignorePort" | "trustProxy">;
 
 /** A store's table of work, as it is looked at: `stores.work`. */
 export type InspectedWork = Pick<WorkStore<never>, "engine" | "list" | "summaries">;
