@@ -1,9 +1,15 @@
 import { type FSWatcher, watch } from "node:fs";
 import { open, opendir, stat } from "node:fs/promises";
 import path from "node:path";
-import { types } from "node:util";
 import { quoteForLog } from "@countersign/core";
-import { option, optionError, readOptions, type Given, type OptionTable } from "@countersign/core/internal";
+import {
+  isError,
+  option,
+  optionError,
+  readOptions,
+  type Given,
+  type OptionTable,
+} from "@countersign/core/internal";
 import type { ImportedKeys, KeyFault, VerificationKey } from "@countersign/http-message-signatures";
 import { keyDocuments } from "@countersign/http-message-signatures/internal";
 import {
@@ -223,7 +229,7 @@ async function inFile<T>(file: string, read: () => Promise<T>): Promise<T> {
 }
 
 function faultIn(file: string, error: unknown, keyid?: string): Error {
-  const reason = types.isNativeError(error) ? error.message : "it cannot be read";
+  const reason = isError(error) ? error.message : "it cannot be read";
   const place = `${quoteForLog(path.basename(file), 128)}${keyid === undefined ? "" : `, keyid ${quoteForLog(keyid)}`}`;
   return new Error(`${place}: ${reason}`, { cause: error });
 }

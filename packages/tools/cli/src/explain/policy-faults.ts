@@ -1,3 +1,4 @@
+import { nearest } from "@countersign/core/internal";
 import {
   componentIdentifiers,
   derivedComponents,
@@ -12,7 +13,6 @@ import {
 import { isSigned, rightDraft } from "./draft.ts";
 import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
 import { plain } from "./missing-signature.ts";
-import { nearest } from "./nearest.ts";
 import { pace } from "./pace.ts";
 import { explainParameter, isLike, timeFaults } from "./parameter-faults.ts";
 import { remedy, remedyOf, type Told } from "./remedies.ts";
