@@ -84,7 +84,10 @@ export const refusalsOfKeys = {
     }),
     [keyed(), keyed()],
   ),
-  "answer-unavailable": answered(route({ replay: { answers: lost("find") } }), [keyed(), keyed()]),
+  "answer-unavailable": answered(route({ replay: { answers: lost("find"), callers: "shared" } }), [
+    keyed(),
+    keyed(),
+  ]),
   "idempotency-store-unavailable": answered(
     route({ store: down(memoryIdempotencyStore(), "claim") }),
     keyed(),
@@ -128,11 +131,11 @@ export const refusalsOfKeys = {
 
 export const noticesOfKeys = {
   "answer-not-kept": noticed("answer-not-kept", () =>
-    answered(route({ replay: { answers: lost("keep") } }), [keyed(), keyed()])(),
+    answered(route({ replay: { answers: lost("keep"), callers: "shared" } }), [keyed(), keyed()])(),
   ),
   "answer-unreadable": noticed("answer-unreadable", () => {
     const answers = instead(memoryAnswerStore(), { find: () => Buffer.from("?") });
-    return answered(route({ replay: { answers } }), [keyed(), keyed()])();
+    return answered(route({ replay: { answers, callers: "shared" } }), [keyed(), keyed()])();
   }),
   "answered-before-handler": noticed("answered-before-handler", () =>
     answered(

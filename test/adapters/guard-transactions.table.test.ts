@@ -34,7 +34,12 @@ async function play(adapter: GuardAdapter, tables: Tables, row: GuardRow) {
     return after(tables.sql(tx, "INSERT INTO payments VALUES ('paid')"), () => isFirst && first?.());
   };
   const opened = await adapter.open(
-    { ...options, stores, handle, ...(its && { replay: { ...replay, answers: its.answers } }) },
+    {
+      ...options,
+      stores,
+      handle,
+      ...(its && { replay: { callers: "shared", ...replay, answers: its.answers } }),
+    },
     appStatus,
   );
   const answers: string[] = [];

@@ -1,4 +1,5 @@
 // Components with parameters (RFC 9421 sections 2.1 and 2.2.8) that no verifier may take, or that it has to.
+import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import { samplePath } from "../support/signers/independent-signer.ts";
 import {
   accepted,
@@ -120,7 +121,48 @@ const refusedParameters: readonly Refused[] = [
   ],
 ];
 
+const origin = "https://pay.example";
+const amount: readonly [string, string] = ['"@query-param";name="amount"', "8"];
+const target = `${samplePath}?id=7`;
+const targetUri: readonly [string, string] = ['"@target-uri"', origin + target];
+const requestTarget: readonly [string, string] = ['"@request-target"', target];
+
+// What a policy requires may be covered in more than one way.
+const covered: readonly (readonly [string, Partial<HttpSignatureVerifyOptions>, OrderPlan])[] = [
+  ["a query with its one parameter signed", {}, {}],
+  ["a query with each parameter signed", {}, { path: `${samplePath}?amount=8&id=7`, further: [amount] }],
+  ["a required query with each parameter signed", { requiredComponents: ["@query"] }, {}],
+  [
+    "a required parameter in a signed query",
+    {},
+    { instead: { [id]: undefined }, further: [['"@query"', "?id=7"]] },
+  ],
+  ["a required parameter in a signed target", {}, { instead: { [id]: undefined }, further: [requestTarget] }],
+  [
+    "a required query in a signed target URI",
+    { requiredComponents: ["@query"], origin },
+    { further: [targetUri] },
+  ],
+  [
+    "a required path in a signed target URI",
+    { origin },
+    { instead: { '"@path"': undefined }, further: [targetUri] },
+  ],
+  ["a required path in a signed target", {}, { instead: { '"@path"': undefined }, further: [requestTarget] }],
+  [
+    "a required authority in a signed target URI",
+    { requiredComponents: ["@authority"], origin },
+    { further: [targetUri] },
+  ],
+];
+
 export const componentRows: readonly Row[] = [
+  ...covered.map(([title, change, plan]): Row => ({
+    title,
+    scene: policyScene({ allowUnsignedQuery: false, ...change }),
+    request: () => signOrder(plan),
+    answer: accepted,
+  })),
   ...taken.map(([title, plan]): Row => ({
     title,
     scene,

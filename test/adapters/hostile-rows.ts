@@ -6,6 +6,7 @@ import { bodyRows } from "./hostile-body-rows.ts";
 import { componentRows } from "./hostile-component-rows.ts";
 import { severalRows } from "./hostile-several-rows.ts";
 import { targetRows } from "./hostile-target-rows.ts";
+import { samplePath } from "../support/signers/independent-signer.ts";
 import { servicePublicPem } from "../support/signers/test-keys.ts";
 import { accepted, policyScene, signOrder, unauthorized, type OrderPlan } from "./policy-scene.ts";
 import type { Row } from "./row.ts";
@@ -44,8 +45,52 @@ const policies = (
     [
       "a query of which one parameter alone is signed",
       { allowUnsignedQuery: false },
-      {},
+      { path: `${samplePath}?id=7&amount=8` },
       "query-not-covered",
+    ],
+    [
+      "a query of which each parameter is signed, with an empty pair",
+      { allowUnsignedQuery: false },
+      { path: `${samplePath}?id=7&` },
+      "query-not-covered",
+    ],
+    [
+      "a query that is required and signed in part",
+      { requiredComponents: ["@query"] },
+      { path: `${samplePath}?id=7&amount=8` },
+      "component-required",
+    ],
+    [
+      "a query with a required parameter twice, signed as a whole",
+      {},
+      {
+        path: `${samplePath}?id=7&id=8`,
+        instead: { '"@query-param";name="id"': undefined },
+        further: [['"@query"', "?id=7&id=8"]],
+      },
+      "component-required",
+    ],
+    [
+      "a query without the required parameter, signed as a whole",
+      {},
+      {
+        path: `${samplePath}?amount=8`,
+        instead: { '"@query-param";name="id"': undefined },
+        further: [['"@query"', "?amount=8"]],
+      },
+      "component-required",
+    ],
+    [
+      "a path that is required and not signed",
+      {},
+      { instead: { '"@path"': undefined } },
+      "component-required",
+    ],
+    [
+      "an authority that is required and not signed",
+      { requiredComponents: ["@authority"], origin: "https://pay.example" },
+      { further: [['"@request-target"', `${samplePath}?id=7`]] },
+      "component-required",
     ],
     ["a longer window than the policy's", { windowSeconds: 10 }, {}, "window-too-long"],
     [

@@ -31,10 +31,10 @@ interface State {
 }
 
 /** The answers of keys that are done; `another` is the attempt that every row's first request was. */
-function answersOf(record: KeptAnswer): { readonly answers: AnswerStore } {
+function answersOf(record: KeptAnswer): { readonly answers: AnswerStore; readonly callers: "shared" } {
   const answers = memoryAnswerStore();
   answers.keep("another", writeRecord(record, { key, token: "another" }, []));
-  return { answers };
+  return { answers, callers: "shared" };
 }
 
 const done = (store: IdempotencyStore, fingerprint: string): unknown => {
@@ -129,7 +129,7 @@ const states: readonly State[] = [
   {
     title: "a refund that was done, whose answer is not there",
     before: done,
-    options: { replay: { answers: memoryAnswerStore() } },
+    options: { replay: { answers: memoryAnswerStore(), callers: "shared" } },
     answer: problem(409, { code: "already-processed" }),
     code: "already-processed",
     recorded: "done",
@@ -137,7 +137,9 @@ const states: readonly State[] = [
   {
     title: "a refund that was done, with a store of answers that throws",
     before: done,
-    options: { replay: { answers: { ...steps(memoryIdempotencyStore()), keep: down, find: down } } },
+    options: {
+      replay: { answers: { ...steps(memoryIdempotencyStore()), keep: down, find: down }, callers: "shared" },
+    },
     answer: unavailable(5, "answer-unavailable"),
     code: "answer-unavailable",
     recorded: "done",

@@ -243,9 +243,9 @@ export function compiled(
   idempotencyGuard({ key, scope: "pay", stores: sqlite, handle: async () => {} });
   const database = fromPg(pool);
   const replayed = { key, scope: "pay", stores: createStores({ database }), handle: later };
-  idempotencyGuard({ ...replayed, replay: { answers: createAnswers({ database }) } });
+  idempotencyGuard({ ...replayed, replay: { answers: createAnswers({ database }), callers: "shared" } });
   // @ts-expect-error -- a pool alone has no transactions
-  idempotencyGuard({ ...replayed, replay: { answers: createAnswers({ pool }) } });
+  idempotencyGuard({ ...replayed, replay: { answers: createAnswers({ pool }), callers: "shared" } });
   createWebhookHandler({ stores: postgres, fallback: async (_event, { tx }) => tx.query("SELECT 1") });
   // @ts-expect-error -- on SQLite a transaction cannot stay open across an await
   createWebhookHandler({ stores: sqlite, fallback: async () => {} });

@@ -41,7 +41,11 @@ const replayed = {
   store,
   scope: "replayed",
   key: () => "k",
-  replay: { answers: memoryAnswerStore(), encryptionKeys: [{ id: "1", secret: bytes.toString("base64") }] },
+  replay: {
+    answers: memoryAnswerStore(),
+    callers: "shared" as const,
+    encryptionKeys: [{ id: "1", secret: bytes.toString("base64") }],
+  },
 };
 
 const sharedSecret: HttpSignatureVerifyOptions = {

@@ -45,7 +45,7 @@ function payoutRoute(config, { engine, store, answers, points }) {
     recovery,
     retryAfterSeconds: 1,
     key: ({ body }) => Object(body).idempotency_key,
-    replay: answers && { answers: keptAtPoints(answers, points) },
+    replay: answers && { answers: keptAtPoints(answers, points), callers: "shared" },
   });
   return [rawBody(), jsonBody(), guard, (req, res) => handlePayout({ engine, points }, req, res)];
 }

@@ -76,7 +76,7 @@ function readUrl(text: string, nodeEnv: string | undefined): URL {
 function importAll(text: string): ReadonlyMap<string, VerificationKey> {
   try {
     const { keys, faults } = importKeys(text);
-    const [fault] = faults;
+    const fault = faults.find(({ isForOthers }) => !isForOthers || keys.size === 0);
     if (fault !== undefined) {
       throw new TypeError(`keyid ${quoteForLog(fault.keyid ?? "")}: ${fault.error.message}`);
     }

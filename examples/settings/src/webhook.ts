@@ -1,3 +1,4 @@
+import { secretFault } from "@countersign/core/internal";
 import { generateEndpoint } from "countersign/webhooks";
 import { optional, type Environment } from "./environment.ts";
 import { SettingError } from "./setting-error.ts";
@@ -55,21 +56,15 @@ function generatedPath(): string {
   return generateEndpoint({ baseUrl: "https://platform.invalid" }).path;
 }
 
-// RFC 7617 section 2, and the line terminators beyond the control characters that no field value carries.
-const unfit = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
-
 function parseUsername(variable: string, text: string): string {
-  if (isBlank(text) || unfit.test(text) || text.includes(":")) {
-    throw new SettingError(variable, "a text that is not blank, without colons and control characters");
-  }
-  return text;
+  if (!text.includes(":")) return parsePassword(variable, text);
+  throw new SettingError(variable, "a text without colons");
 }
 
 function parsePassword(variable: string, text: string): string {
-  if (isBlank(text) || unfit.test(text)) {
-    throw new SettingError(variable, "a text that is not blank, without control characters");
-  }
-  return text;
+  const fault = secretFault(text);
+  if (fault === undefined) return text;
+  throw new SettingError(variable, `a text that is not blank, without control characters; this one ${fault}`);
 }
 
 // White space beside a comma is refused: as a part of the secret nobody would see it, and taken off it would be another one.
@@ -82,15 +77,12 @@ function parseSecrets(variable: string, text: string): readonly string[] {
     );
   }
   // A list with line ends for commas is one secret that nobody signs with.
-  if (unfit.test(text)) {
-    throw new SettingError(variable, "a comma list of secrets without control characters");
+  const fault = secretFault(text);
+  if (fault !== undefined) {
+    throw new SettingError(variable, `a comma list of secrets without control characters; this one ${fault}`);
   }
   if (new Set(secrets).size !== secrets.length) {
     throw new SettingError(variable, "a comma list of different secrets");
   }
   return secrets;
-}
-
-function isBlank(text: string): boolean {
-  return text.trim() === "";
 }

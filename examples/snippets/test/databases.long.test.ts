@@ -14,10 +14,8 @@ import { migrate } from "@countersign/store-sql";
 import { signPayloadHeaders } from "@countersign/webhook-hmac";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { MikroORM } from "@mikro-orm/postgresql";
-import { drizzle } from "drizzle-orm/node-postgres";
 import express, { type Express } from "express";
 import knex from "knex";
-import { Kysely, PostgresDialect } from "kysely";
 import Database from "libsql";
 import { Client, Pool } from "pg";
 import { createConnection, createPool } from "mysql2/promise";
@@ -25,16 +23,16 @@ import postgres from "postgres";
 import { DataTypes, Sequelize } from "sequelize";
 import { DataSource } from "typeorm";
 import { payouts as ofDrizzleOnSqlite } from "../dist/databases/drizzle-sqlite.js";
-import { start as ofDrizzle } from "../dist/databases/drizzle.js";
+import { openDatabase as openDrizzle, start as ofDrizzle } from "../dist/databases/drizzle.js";
 import { start as ofKnex } from "../dist/databases/knex.js";
-import { start as ofKysely } from "../dist/databases/kysely.js";
+import { openDatabase as openKysely, start as ofKysely } from "../dist/databases/kysely.js";
 import {
   Business as mikroOrmBusiness,
   Payment as mikroOrmPayment,
   start as ofMikroOrm,
 } from "../dist/databases/mikro-orm.js";
 import { start as ofMysql2 } from "../dist/databases/mysql2.js";
-import { start as ofPg } from "../dist/databases/pg.js";
+import { openPool, start as ofPg } from "../dist/databases/pg.js";
 import { start as ofPostgresJs } from "../dist/databases/postgres-js.js";
 import { start as ofPrisma } from "../dist/databases/prisma.js";
 import { config } from "../dist/databases/prisma-config.js";
@@ -84,12 +82,9 @@ async function administer(text: string): Promise<void> {
 type Start = (app: Express) => Promise<() => Promise<void>>;
 
 const libraries: Readonly<Record<string, () => Start | Promise<Start>>> = {
-  pg: () => (app) => ofPg(app, new Pool({ connectionString: url })),
-  Drizzle: () => (app) => ofDrizzle(app, drizzle(new Pool({ connectionString: url }))),
-  Kysely() {
-    const dialect = new PostgresDialect({ pool: new Pool({ connectionString: url }) });
-    return (app) => ofKysely(app, new Kysely({ dialect }));
-  },
+  pg: () => (app) => ofPg(app, openPool(url)),
+  Drizzle: () => (app) => ofDrizzle(app, openDrizzle(url)),
+  Kysely: () => (app) => ofKysely(app, openKysely(url)),
   Knex: () => (app) => ofKnex(app, knex({ client: "pg", connection: url })),
   async TypeORM() {
     const entities = [typeOrmPayment, typeOrmBusiness];

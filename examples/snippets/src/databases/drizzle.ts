@@ -2,10 +2,10 @@ import { fromDrizzle } from "@countersign/store-sql/drizzle";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createStores } from "@countersign/store-sql";
 import { and, eq } from "drizzle-orm";
-import type { NodePgDatabase } from "drizzle-orm/node-postgres";
+import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import { pgTable, text } from "drizzle-orm/pg-core";
 import type { Express } from "express";
-import type { Pool } from "pg";
+import { Pool } from "pg";
 import { service } from "./service.ts";
 
 const payments = pgTable("payments", {
@@ -16,6 +16,13 @@ const businesses = pgTable("businesses", { id: text(), iban: text() });
 const { id, iban } = businesses;
 
 type Db = NodePgDatabase & { $client: Pool };
+
+/** Without the listener the loss of an idle connection ends the process. */
+export function openDatabase(connectionString: string): Db {
+  const pool = new Pool({ connectionString });
+  pool.on("error", (error) => console.error("PostgreSQL:", error.message));
+  return drizzle(pool);
+}
 
 // At the start: process.once("SIGTERM", await start(express(), db));
 export async function start(app: Express, db: Db) {

@@ -2,12 +2,24 @@ import { fromKysely } from "@countersign/store-sql/kysely";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
-import type { Kysely } from "kysely";
+import { Kysely, PostgresDialect } from "kysely";
+import { Pool } from "pg";
 import { service } from "./service.ts";
 
 interface Tables {
   payments: { key: string; iban: string };
   businesses: { id: string; iban: string };
+}
+
+const report = (error: Error) => console.error("PostgreSQL:", error.message);
+
+/** Without both listeners the loss of a connection ends the process. */
+export function openDatabase(connectionString: string): Kysely<Tables> {
+  const pool = new Pool({ connectionString });
+  pool.on("error", report); // Of an idle connection.
+  // Of one in use, while `pay` waits for something else.
+  pool.on("connect", (client) => client.on("error", report));
+  return new Kysely({ dialect: new PostgresDialect({ pool }) });
 }
 
 // At the start: process.once("SIGTERM", await start(express(), db));

@@ -2,11 +2,18 @@ import { fromPg } from "@countersign/store-sql/pg";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
-import type { Pool } from "pg";
+import { Pool } from "pg";
 import { service } from "./service.ts";
 
 // Your tables: payments (key text PRIMARY KEY, iban text NOT NULL), and
 // whom you pay: businesses (id text, iban text, PRIMARY KEY (id, iban)).
+
+/** Without the listener the loss of an idle connection ends the process. */
+export function openPool(connectionString: string): Pool {
+  const pool = new Pool({ connectionString });
+  pool.on("error", (error) => console.error("PostgreSQL:", error.message));
+  return pool;
+}
 
 // At the start: process.once("SIGTERM", await start(express(), pool));
 export async function start(app: Express, pool: Pool) {

@@ -49,7 +49,7 @@ class NodeRequest implements ReceivedRequest {
   }
 
   get clientAddress(): string | undefined {
-    const { address, isProxy } = clientOf(this.#req, trustOf(this.#req));
+    const { address, isProxy } = clientOf(this.#req, trustOf(this.#req), (given) => given);
     return isProxy ? undefined : address;
   }
 
@@ -60,13 +60,15 @@ class NodeRequest implements ReceivedRequest {
 
 /**
  * The client's address by Express or the platform, else the socket's peer. `isProxy`: a trusted proxy, because Express ran out of
- * addresses: the proxy named no client, or the hop count exceeds the chain and the caller wrote the rest.
+ * addresses: the proxy named no client, or the hop count exceeds the chain and the caller wrote the rest. `readClient` reads req.ip.
  */
 function clientOf(
   req: GuardRequest,
   trust: TrustFunction | undefined,
+  readClient: (address: string | undefined) => string | undefined,
 ): { readonly address: string | undefined; readonly isProxy: boolean } {
-  const address = addressOf(req);
+  // A proxy that is named with a port is read as one, before it can be taken for a client.
+  const address = readClient(addressOf(req));
   return { address, isProxy: trust?.(address, countForwardedFor(req)) === true };
 }
 

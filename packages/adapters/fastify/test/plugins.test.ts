@@ -85,7 +85,7 @@ test.each([
 test("a misspelt option of a plugin is answered with all that there are", () => {
   const options = { url: hookPath, hide: false as const, clientAdress: () => undefined };
   expect(() => webhookPlugin(options as never)).toThrow(
-    /unknown option clientAdress; known options are .*clientAddress, .*url, hide, basicAuth/,
+    /unknown option clientAdress; did you mean clientAddress\? known options are .*clientAddress, .*url, hide, basicAuth/,
   );
   expect(() => webhookPlugin({ url: "hook" } as never)).toThrow(
     /option url must be the path of the route, such as/,
@@ -286,7 +286,7 @@ describe("header fields that hooks of the app have given the reply", () => {
       store: memoryIdempotencyStore(),
       key: ({ body }: { readonly body?: unknown }) => (body as { readonly key: unknown }).key,
       fingerprint: () => "one",
-      replay: { answers: memoryAnswerStore() },
+      replay: { answers: memoryAnswerStore(), callers: "shared" },
     });
     return (app: FastifyInstance): void => {
       app.post("/refunds", { preHandler }, () => ({ paid: "a" }));

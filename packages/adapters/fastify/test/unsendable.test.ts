@@ -20,7 +20,7 @@ test("the first answer of a key, given again under a reason of other characters,
     store: memoryIdempotencyStore(),
     key: (request) => request.headers["x-key"],
     fingerprint: () => "same",
-    replay: { answers: memoryAnswerStore() },
+    replay: { answers: memoryAnswerStore(), callers: "shared" },
   });
   app.post("/pay", { preHandler: hook }, () => ({ paid: true }));
   const address = await app.listen({ port: 0, host: "127.0.0.1" });

@@ -23,7 +23,7 @@ function serve(
       waitMs: 0,
       ...options,
       ...idempotencyKeyHeader(),
-      replay: { answers: memoryAnswerStore(), limit, headers: ["Location"] },
+      replay: { answers: memoryAnswerStore(), callers: "shared", limit, headers: ["Location"] },
     },
     (_request, idempotency) => {
       if (idempotency !== undefined) ran += 1;

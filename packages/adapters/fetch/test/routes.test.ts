@@ -117,7 +117,7 @@ describe("idempotentRoute", () => {
       ["a Response without headers", { status: 200, ok: true, body: null, clone: () => new Response() }],
       ["Response.error()", Response.error()],
     ])("holds the key of a handler that returns %s, and is 500", async (_title, returned) => {
-      for (const replay of [undefined, { answers: memoryAnswerStore() }]) {
+      for (const replay of [undefined, { answers: memoryAnswerStore(), callers: "shared" as const }]) {
         const { options, codes, state } = refunds({ recovery, replay });
         let ran = 0;
         const route = idempotentRoute(options, () => {

@@ -237,7 +237,7 @@ describe.each(expressVersions)("digestResponse on %s", (_version, framework) => 
     const guard = idempotencyGuard({
       store: memoryIdempotencyStore(),
       key: (req) => req.headers["x-key"],
-      replay: { answers: memoryAnswerStore() },
+      replay: { answers: memoryAnswerStore(), callers: "shared" },
     });
     app.use(
       digestResponse(),

@@ -19,7 +19,7 @@ import {
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { isVerificationKey, queryCovering } from "@countersign/http-message-signatures/internal";
+import { coversQuery, isVerificationKey } from "@countersign/http-message-signatures/internal";
 import { readBody } from "@countersign/raw-body";
 import type { HttpSignatureCode } from "./codes.ts";
 import type { AskedKeyStore } from "./key-store.ts";
@@ -235,10 +235,9 @@ function assertRequestCovered(
   { allowUnsignedQuery }: ResolvedVerifyOptions,
 ): void {
   if (overrideFields.some((name) => fieldLines(request, name).length > 0)) throw methodOverride();
-  const signsQuery = coveredComponents.some((name) => queryCovering.includes(name));
-  if (values.target?.query !== undefined && !signsQuery && !allowUnsignedQuery) {
-    throw refusal("query-not-covered", "the request has a query that the signature does not cover");
-  }
+  const query = values.target?.query;
+  if (query === undefined || allowUnsignedQuery || coversQuery(query, new Set(coveredComponents))) return;
+  throw refusal("query-not-covered", "the request has a query that the signature does not cover");
 }
 
 const overrideFields = ["x-http-method-override", "x-http-method", "x-method-override"];

@@ -1,10 +1,16 @@
 import { type FSWatcher, watch } from "node:fs";
 import { open, opendir, stat } from "node:fs/promises";
 import path from "node:path";
-import { types } from "node:util";
 import { quoteForLog } from "@countersign/core";
-import { option, optionError, readOptions, type Given, type OptionTable } from "@countersign/core/internal";
-import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
+import {
+  isError,
+  option,
+  optionError,
+  readOptions,
+  type Given,
+  type OptionTable,
+} from "@countersign/core/internal";
+import type { ImportedKeys, KeyFault, VerificationKey } from "@countersign/http-message-signatures";
 import { keyDocuments } from "@countersign/http-message-signatures/internal";
 import {
   importInSlices,
@@ -178,12 +184,15 @@ function isSame(one: readonly ListedFile[], other: readonly ListedFile[]): boole
 async function readAll(files: readonly ListedFile[], bounds: KeyFileBounds): Promise<ImportedKeys> {
   const { maxKeys, validity } = bounds;
   const keys = new Map<string, VerificationKey>();
+  const forOthers: KeyFault[] = [];
   for (const { file, keyid } of files) {
     // oxlint-disable-next-line no-await-in-loop -- one file in memory at a time
     const content = await readBytes(file, bounds);
     // oxlint-disable-next-line no-await-in-loop -- as above
     const imported = await inFile(file, () => importInSlices(content, { keyid, maxKeys, validity }));
-    for (const { keyid: id, error } of imported.faults) throw faultIn(file, error, id);
+    const fault = imported.faults.find((each) => !each.isForOthers || imported.keys.size === 0);
+    if (fault !== undefined) throw faultIn(file, fault.error, fault.keyid);
+    forOthers.push(...imported.faults);
     for (const [id, key] of imported.keys) {
       if (keys.has(id)) throw faultIn(file, new Error("it stands in another file too"), id);
       keys.set(id, key);
@@ -191,7 +200,7 @@ async function readAll(files: readonly ListedFile[], bounds: KeyFileBounds): Pro
   }
   if (keys.size > maxKeys) throw new Error(`the files hold more than ${maxKeys} keys`);
   if (keys.size === 0) throw new Error("the files hold no key");
-  return { keys, faults: [] };
+  return { keys, faults: forOthers };
 }
 
 async function readBytes(file: string, { maxBytes }: KeyFileBounds): Promise<Buffer> {
@@ -220,7 +229,7 @@ async function inFile<T>(file: string, read: () => Promise<T>): Promise<T> {
 }
 
 function faultIn(file: string, error: unknown, keyid?: string): Error {
-  const reason = types.isNativeError(error) ? error.message : "it cannot be read";
+  const reason = isError(error) ? error.message : "it cannot be read";
   const place = `${quoteForLog(path.basename(file), 128)}${keyid === undefined ? "" : `, keyid ${quoteForLog(keyid)}`}`;
   return new Error(`${place}: ${reason}`, { cause: error });
 }

@@ -22,6 +22,7 @@ import {
   defaultParameters,
   derivedComponents,
   type ComponentIdentifier,
+  coveringComponents,
 } from "@countersign/http-message-signatures/internal";
 
 type Optional<Members> = { readonly [Name in keyof Members]?: Members[Name] | undefined };
@@ -144,8 +145,7 @@ export function coverageWarner(
   warnOnce: WarnOnce = createWarnOnce("httpSignatureVerify"),
 ): ((request: ReceivedRequest) => void) | undefined {
   const names = new Set(requiredComponents.map((text) => componentIdentifiers.parse(text).name));
-  // The target URI holds the path, RFC 9421 section 2.2.2.
-  const coversPath = ["@path", "@target-uri", "@request-target"].some((name) => names.has(name));
+  const coversPath = coveringComponents.get("@path")?.some((name) => names.has(name)) === true;
   const left = [
     ...(names.has("@method") ? [] : ["its method"]),
     ...(coversPath ? [] : ["its path"]),

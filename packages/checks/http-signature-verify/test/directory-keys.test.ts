@@ -51,6 +51,24 @@ describe("directoryKeys", () => {
     expect(at.keyids().size).toBe(largeSet.keys.length);
   });
 
+  test("uses the keys of a set that has keys for others too, and tells of these", async () => {
+    const forOthers = [
+      { ...serviceJwk, kid: "a", use: "enc" },
+      { kty: "AKP", kid: "b" },
+    ];
+    at.put("set.jwks", JSON.stringify({ keys: [...forOthers, ...setOf("a").keys] }));
+    await at.open().ready();
+    expect(at.keyids()).toEqual(new Set(["a"]));
+    expect(at.notices.heard.map(({ message }) => message)).toEqual(
+      expect.arrayContaining(['the key "a" is left out', 'the key "b" is left out']),
+    );
+  });
+
+  test("rejects a set that has nothing but keys for others", async () => {
+    at.put("set.jwks", JSON.stringify({ keys: [{ ...serviceJwk, kid: "a", use: "enc" }] }));
+    await expect(at.open().ready()).rejects.toThrow(/"set\.jwks", keyid "a": .*another use than sig/);
+  });
+
   test("reads a single file, and follows what replaces it", async () => {
     at.put("keys.json", JSON.stringify({ a: freshPem() }));
     await at.open({}, path.join(at.directory, "keys.json")).ready();
@@ -219,7 +237,7 @@ describe("directoryKeys and bad files", () => {
       () => at.put("b.jwk", JSON.stringify({ ...serviceJwk, kid: "a" })),
       /another file too/,
     ],
-    ["a kid twice in a set", () => at.put("b.jwks", JSON.stringify(setOf("b", "b"))), /stands there twice/],
+    ["a kid twice in a set", () => at.put("b.jwks", JSON.stringify(setOf("b", "b"))), /2 of 2 keys that fit/],
     [
       "a kid with control characters",
       () => at.put("b.jwks", JSON.stringify(setOf("b\u0000"))),

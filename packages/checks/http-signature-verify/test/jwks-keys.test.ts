@@ -212,10 +212,24 @@ describe("jwksKeys", () => {
     expect(store.keys()).toEqual([expect.objectContaining({ keyid: "a", subject: "tenant a" })]);
     const left = notices.heard.filter(({ code }) => code === "key-left-out").map(({ message }) => message);
     expect(left).toEqual([
-      'the key "c" is left out',
       String.raw`the key "b\u0000\u001b[2J" is left out`,
       "the key without a keyid is left out",
+      'the key "c" is left out',
     ]);
+  });
+
+  test("uses a key whose kid a key for encryption has too", async () => {
+    const { keys } = setOf("a");
+    for (const list of [
+      [{ ...serviceJwk, kid: "a", use: "enc" }, ...keys],
+      [...keys, { kty: "AKP", kid: "a" }],
+    ]) {
+      reply = () => answer({ keys: list });
+      open();
+      // oxlint-disable-next-line no-await-in-loop -- one store after the other
+      expect(await store.get("a")).toMatchObject({ keyid: "a" });
+      store.close();
+    }
   });
 
   test("a set of which no key can be used is a bad one", async () => {

@@ -61,7 +61,7 @@ describe("the options of httpSignatureVerify", () => {
     ["option tag", { ...good, tag: null }],
     ["option tag must be an object with exactly one", { ...good, tag: {} }],
     ["option tag must be an object with exactly one", { ...good, tag: { require: "a", exclude: "b" } }],
-    ["unknown option tag.requires; known options are require, exclude", { ...good, tag: { requires: "a" } }],
+    ["unknown option tag.requires; did you mean require\\? known", { ...good, tag: { requires: "a" } }],
     ["option tag.require must be", { ...good, tag: { require: "" } }],
     ["option tag.require must be", { ...good, tag: { require: [] } }],
     ["option tag.require must be", { ...good, tag: { require: ["a", ""] } }],

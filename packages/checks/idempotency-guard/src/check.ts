@@ -11,6 +11,7 @@ import {
   type IdempotencyGuardOptions,
   type IdempotencyTransactionOptions,
 } from "./options.ts";
+import { assertCallers } from "./answer-callers.ts";
 import type { Handling, KeyedRequest } from "./keyed-request.ts";
 import {
   leaseRequests,
@@ -77,6 +78,7 @@ function transactionGuard<Native extends object>(
   transactionOptions.assertInMode(stores, handle, owner, "handle");
   assertAnswersInTransaction(owner, replay, stores);
   assertScoped(owner, { scope: guard.scope, store: stores.idempotency });
+  assertCallers(owner, replay, key);
   const duplicates = { doneStatus, inFlightStatus, replay };
   const { perform, drain } = transactionRequests(stores, guard, owner, duplicates);
   return guardOf({ key, fingerprint, methods, required }, duplicates, {

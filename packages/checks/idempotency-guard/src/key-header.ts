@@ -12,6 +12,7 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/internal";
+import { markCallersApart } from "./answer-callers.ts";
 import { fieldName } from "./answer-record.ts";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import { rawHeadersOf, refuseUncaptured, type MaybeRaw } from "./refusals.ts";
@@ -24,7 +25,7 @@ export interface IdempotencyKeyHeaderOptions<Native> {
   readonly bareKeys?: boolean | undefined;
   /**
    * The authenticated caller: each has keys of its own, and nobody gets another's answer. Undefined or an empty string is a TypeError.
-   * Default: all callers are one.
+   * Default: all callers are one, which `replay` does not accept unless its `callers` says so.
    */
   readonly caller?: ((req: Native) => string | undefined) | undefined;
 }
@@ -55,7 +56,7 @@ export function keyHeaderPreset<Native>(
 ): IdempotencyKeyHeaderPreset {
   const { header, bareKeys } = readOptions(factoryName, headerTable, options);
   const { caller } = options;
-  return {
+  const preset: IdempotencyKeyHeaderPreset = {
     key: (req) => {
       const key = readKey(linesOf(req, header), { header, bareKeys });
       if (key === undefined || caller === undefined) return key;
@@ -72,6 +73,8 @@ export function keyHeaderPreset<Native>(
     inFlightStatus: 409,
     reusedStatus: 422,
   };
+  if (caller !== undefined) markCallersApart(preset.key);
+  return preset;
 }
 
 /** Reads a structured-field string (RFC 9651 section 3.3.3), or a bare key; undefined without a line. Else throws a GuardError (400). */

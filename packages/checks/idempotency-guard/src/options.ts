@@ -16,6 +16,7 @@ import type {
   TransactionStores,
   IdempotencyKeysOptions,
 } from "@countersign/idempotency";
+import { assertCallers } from "./answer-callers.ts";
 import { replayTable, type ReplayOptions, type TransactionReplayOptions } from "./replay.ts";
 
 /** Options of {@link idempotencyGuard}; `Native` is the framework's request. */
@@ -178,6 +179,7 @@ export function resolveOptions<Native extends object>(
   const read = readOptions(owner, table, options);
   keyOptions.assertTimeoutInLease(owner, read);
   assertScoped(owner, read);
+  assertCallers(owner, read.replay, options.key);
   // Last, when this guard is certain to be made.
   assertKeysApart(owner, read.scope, read.store);
   const { key, fingerprint } = options;

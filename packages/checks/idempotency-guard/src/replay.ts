@@ -34,6 +34,12 @@ import type { IdempotencyGuardCode } from "./codes.ts";
 export interface ReplayOptions {
   /** Where answers are kept, shared by all processes of the route. */
   readonly answers: AnswerStore;
+  /**
+   * Who gets the answer of a key: with `"apart"` the callers' keys differ, since the option `key` holds the authenticated caller; with
+   * `"shared"` every caller who sends key and payload gets it, whoever made the first request. Required, unless `key` is of an
+   * `idempotencyKeyHeader()` with `caller`.
+   */
+  readonly callers?: "apart" | "shared" | undefined;
   /** The header fields to repeat; never `Set-Cookie` or the connection's. Default Content-Language, Content-Type, Location. */
   readonly headers?: readonly string[] | undefined;
   /** The largest body kept, in bytes or as "100kb", up to one megabyte. A larger answer is not repeated. Default "100kb". */
@@ -78,6 +84,7 @@ const neverKept: ReadonlySet<string> = new Set([
 
 export const replayTable = {
   answers: option.own(readAnswers),
+  callers: option.optional(option.oneOf(["apart", "shared"]), "required without caller"),
   headers: option.own(readHeaders, '["Content-Language", "Content-Type", "Location"]'),
   limit: option.own(readLimit, limitRule().byDefault),
   encryptionKeys: option.own(readKeys, "none"),

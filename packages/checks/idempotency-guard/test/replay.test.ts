@@ -27,7 +27,7 @@ afterEach(closePlatforms);
 // TEST KEY.
 const secret = Buffer.from(Array.from({ length: 32 }, (_, index) => index)).toString("base64");
 const replayWith = (options: Partial<ReplayOptions> = {}): { replay: ReplayOptions } => ({
-  replay: { answers: memoryAnswerStore(), ...options },
+  replay: { answers: memoryAnswerStore(), callers: "shared", ...options },
 });
 
 describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, framework) => {
@@ -84,7 +84,7 @@ describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, frame
       begun.open();
       void found.opened.then(() => setImmediate(() => res.end("and whole")));
     });
-    const replay = { answers: { ...answersOf(answers), find } };
+    const replay = { answers: { ...answersOf(answers), find }, callers: "shared" as const };
     app.post("/pay", payoutGuard({ replay }), (_req, res) => void res.send("paid"));
     app.use(guardErrors());
     const { pay } = await listen(app);
@@ -188,6 +188,7 @@ describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, frame
           scope: "refund",
           replay: {
             answers,
+            callers: "shared",
             encryptionKeys: ids.map((id) => ({
               id,
               secret: Buffer.from(secret, "base64").fill(id).toString("base64").replace(/^./, "A"),
@@ -215,7 +216,7 @@ describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, frame
     const serve = (headers: readonly string[]) =>
       platform(
         framework,
-        { store, scope: "a", replay: { answers, headers } },
+        { store, scope: "a", replay: { answers, callers: "shared", headers } },
         (_req, res) => void res.setHeader("X-A", "1").end("x"),
       );
     await (await serve(["X-A"])).pay();
@@ -271,7 +272,7 @@ describe("I15: an answer is given again for the attempt alone that ended its key
           leaseMs: 1_000,
           storeTimeoutMs: 500,
           waitMs: 0,
-          replay: { answers },
+          replay: { answers, callers: "shared" },
         },
         async (req, res) => {
           ran += 1;
@@ -364,7 +365,7 @@ describe("I15: an answer is given again for the attempt alone that ended its key
     const store = { isPrivate: true, ...steps(inner), complete };
     const { pay } = await platform(
       framework,
-      { store, replay: { answers: { ...answersOf(answers), keep } } },
+      { store, replay: { answers: { ...answersOf(answers), keep }, callers: "shared" } },
       (_req, res) => {
         res.on("finish", () => order.push("left"));
         res.send("paid");

@@ -33,6 +33,14 @@ export function parseAddress(text: string): Address | undefined {
   return isMapped ? { family: "ipv4", value: value & 0xffff_ffffn } : { family: "ipv6", value };
 }
 
+const addressWithPort = /^(?:(\d{1,3}(?:\.\d{1,3}){3})|\[([0-9A-Fa-f.]*:[0-9A-Fa-f:.]+)\]):(\d{1,5})$/;
+
+/** The address in `203.0.113.7:5123` or `[2001:db8::7]:5123`. Other text is returned unchanged: of two readings none is taken. */
+export function withoutPort(text: string | undefined): string | undefined {
+  const [, ipv4, ipv6, port] = (text !== undefined && addressWithPort.exec(text)) || [];
+  return Number(port) <= 65_535 ? (ipv4 ?? ipv6) : text;
+}
+
 function ipv4Value(text: string): bigint {
   return BigInt(text.split(".").reduce((value, octet) => value * 256 + Number(octet), 0));
 }
@@ -82,11 +90,23 @@ export function assertAllowed(given: string | undefined, isAllowed: AddressMatch
   // Without TypeScript: null, as of `headers.get()`, or a list of lines.
   const address = typeof given === "string" ? given : undefined;
   if (isAllowed(address)) return;
-  const known = address !== undefined && parseAddress(address) !== undefined;
-  const quoted = address === undefined ? "" : ` ${quoteForLog(address)}`;
-  throw new GuardError<IpAllowlistCode>({
-    status,
-    code: known ? "ip-not-allowed" : "ip-unknown",
-    message: `the client address${quoted} is ${known ? "not in the list" : "no IP address"}`,
-  });
+  const isKnown = address !== undefined && parseAddress(address) !== undefined;
+  const code = isKnown ? "ip-not-allowed" : "ip-unknown";
+  throw new GuardError<IpAllowlistCode>({ status, code, message: whyRefused(address, isKnown) });
+}
+
+function whyRefused(address: string | undefined, isKnown: boolean): string {
+  if (address === undefined) {
+    return (
+      "the client has no address, as behind a proxy on a unix socket: let the proxy send X-Forwarded-For, and count the proxies, " +
+      'app.set("trust proxy", 1)'
+    );
+  }
+  const hasPort = withoutPort(address) !== address;
+  const what = isKnown
+    ? "not in the list"
+    : hasPort
+      ? "an address with a port; option ignorePort takes it"
+      : "no IP address";
+  return `the client address ${quoteForLog(address)} is ${what}`;
 }

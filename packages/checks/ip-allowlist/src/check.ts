@@ -26,6 +26,6 @@ export function addressAdmission(
   options: IpAllowlistOptions,
   owner: OptionOwner = factoryName,
 ): (address: string | undefined) => void {
-  const { isAllowed, status } = resolveOptions(options, owner);
-  return (address) => assertAllowed(address, isAllowed, status);
+  const { isAllowed, status, readClient } = resolveOptions(options, owner);
+  return (address) => assertAllowed(readClient(address), isAllowed, status);
 }

@@ -18,7 +18,7 @@ export function expressAdmission(
   options: IpAllowlistOptions,
   owner: OptionOwner = factoryName,
 ): (req: GuardRequest) => void {
-  const { isAllowed, status } = resolveOptions(options, owner);
+  const { isAllowed, status, readClient } = resolveOptions(options, owner);
   const warnOnce = createWarnOnce(factoryName);
   const inspectTrust = proxyTrust.inspector(warnOnce);
 
@@ -26,7 +26,7 @@ export function expressAdmission(
     keyClaims.assertNone(factoryName, req);
     const trust = inspectTrust(req);
     warnOfDoubtfulTrust(req, trust, { isAllowed, warnOnce });
-    const { address, isProxy } = proxyTrust.clientOf(req, trust);
+    const { address, isProxy } = proxyTrust.clientOf(req, trust, readClient);
     assertAllowed(address, isAllowed, status);
     if (isProxy) {
       const message =
@@ -46,9 +46,13 @@ function warnOfDoubtfulTrust(
 ): void {
   if (trust === undefined) {
     if (req.headers["x-forwarded-for"] === undefined) return;
+    const setting =
+      req.socket.remoteAddress === undefined
+        ? "1), the number of proxies, since a proxy on a unix socket has no address"
+        : "[its addresses])";
     const message =
       "a request carries X-Forwarded-For, but the app trusts no proxy, so the address of the direct peer is checked. " +
-      'Behind a proxy, set app.set("trust proxy", [its addresses]); without one, this is a caller that tries to choose its address';
+      `Behind a proxy, set app.set("trust proxy", ${setting}; without one, this is a caller that tries to choose its address`;
     warnOnce({ code: "forwarded-for-ignored", message, req });
     return;
   }

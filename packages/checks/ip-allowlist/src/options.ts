@@ -8,7 +8,7 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/internal";
-import type { AddressMatcher, AddressRange, IpAllowlistCode } from "./address.ts";
+import { withoutPort, type AddressMatcher, type AddressRange, type IpAllowlistCode } from "./address.ts";
 import { compileRanges, readRanges, rulesTable } from "./allowlist.ts";
 import type { AddressSource } from "./live-allowlist.ts";
 
@@ -20,6 +20,11 @@ export interface IpAllowlistOptions {
   readonly allow: readonly string[] | AddressSource;
   /** HTTP status of a refusal, 400 to 499. Default 401, as the payout interface asks. */
   readonly status?: number | undefined;
+  /**
+   * Take the address of a client that the proxy names with a port, as Azure's Application Gateway does: `203.0.113.7:5123` or
+   * `[2001:db8::7]:5123`. Default false: such a request is refused.
+   */
+  readonly ignorePort?: boolean | undefined;
   /** Accept rules that together admit every address of a family, such as `0.0.0.0/0`. Default false. */
   readonly dangerouslyAllowAnyAddress?: boolean | undefined;
 }
@@ -29,23 +34,34 @@ export const factoryName = "ipAllowlist";
 export const table = {
   allow: option.shown(option.own(readAllow), (allow) => (Array.isArray(allow) ? allow.length : null)),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
+  ignorePort: option.boolean(false),
   dangerouslyAllowAnyAddress: option.shown(rulesTable.dangerouslyAllowAnyAddress),
 } satisfies OptionTable<IpAllowlistOptions, unknown>;
 
+/** The options as an admission works with them. */
+export interface ResolvedAllowlist {
+  readonly isAllowed: AddressMatcher;
+  readonly status: number;
+  /** Reads what the adapter gives for the client's address. */
+  readonly readClient: (address: string | undefined) => string | undefined;
+}
+
 /** Throws an OptionError on anything that is not exactly as documented. */
-export function resolveOptions(
-  options: IpAllowlistOptions,
-  owner: OptionOwner,
-): { readonly isAllowed: AddressMatcher; readonly status: number } {
-  const { allow, status, ...rules } = readOptions(owner, table, options);
+export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedAllowlist {
+  const { allow, status, ignorePort, ...rules } = readOptions(owner, table, options);
+  const readClient = ignorePort ? withoutPort : asGiven;
   if (!("isAllowed" in allow)) {
-    return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status };
+    return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status, readClient };
   }
   if (options.dangerouslyAllowAnyAddress !== undefined) {
     const what = "belongs to the source of the list";
     throw new OptionError(owner, { option: "dangerouslyAllowAnyAddress", what });
   }
-  return { isAllowed: matcherOfSource(allow), status };
+  return { isAllowed: matcherOfSource(allow), status, readClient };
+}
+
+function asGiven(address: string | undefined): string | undefined {
+  return address;
 }
 
 /** Matches by a source. Throws a GuardError (503) when `isAllowed` throws or returns no boolean: an app's error must not admit. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
@@ -15,6 +16,7 @@ import supertest from "supertest";
 
 const loopback = ["127.0.0.1", "::1"];
 let codes: string[] = [];
+let messages: string[] = [];
 let notices: string[] = [];
 let warnings: string[] = [];
 
@@ -23,11 +25,14 @@ const onNotice = (message: unknown): void => {
 };
 
 const collectCode = (error: unknown): void => {
-  if (isGuardError(error)) codes.push(error.code);
+  if (!isGuardError(error)) return;
+  codes.push(error.code);
+  messages.push(error.message);
 };
 
 beforeEach(() => {
   codes = [];
+  messages = [];
   notices = [];
   warnings = [];
   subscribe(noticeChannelName, onNotice);
@@ -202,20 +207,62 @@ describe.each(expressVersionsWith(express4))("ipAllowlist on %s", (_version, fac
     expect(warnings).toEqual(["trust-proxy-misread"]);
   });
 
-  test("refuses a request over a unix socket", async () => {
-    const socketPath = join(tmpdir(), `countersign-${process.pid}-${Date.now()}.sock`);
-    const server = createServer(build(factory, { allow: loopback })).listen(socketPath);
+  test.each<[string, unknown, string | undefined, number, string | undefined]>([
+    ["names no client", undefined, undefined, 401, "ip-unknown"],
+    ["is not trusted", undefined, "198.51.100.7", 401, "ip-unknown"],
+    ["is no address of a list", "loopback", "198.51.100.7", 401, "ip-unknown"],
+    ["is counted", 1, "198.51.100.7", 200, undefined],
+    ["is counted, of an unlisted client", 1, "198.51.100.7, 203.0.113.9", 401, "ip-not-allowed"],
+    ["is counted, and names no client", 1, undefined, 401, "ip-unknown"],
+  ])("decides about a proxy on a unix socket that %s", async (_name, trustProxy, forwarded, status, code) => {
+    const socketPath = join(tmpdir(), `countersign-${process.pid}-${randomUUID()}.sock`);
+    const app = build(factory, { allow: ["198.51.100.7"] }, trustProxy);
+    const server = createServer(app).listen(socketPath);
     await once(server, "listening");
     try {
+      const headers = forwarded === undefined ? {} : { "X-Forwarded-For": forwarded };
       const response = await new Promise<IncomingMessage>((resolve, reject) => {
-        httpRequest({ socketPath, path: "/" }, resolve).on("error", reject).end();
+        httpRequest({ socketPath, path: "/", headers }, resolve).on("error", reject).end();
       });
       response.resume();
-      expect(response.statusCode).toBe(401);
-      expect(codes).toEqual(["ip-unknown"]);
+      expect(response.statusCode).toBe(status);
+      expect(codes).toEqual(code === undefined ? [] : [code]);
+      if (code === "ip-unknown") expect(messages.join()).toMatch(/unix socket.*count the proxies/);
     } finally {
       server.close();
     }
+  });
+
+  test.each([
+    ["a port", "198.51.100.7:5555", 200, undefined],
+    ["a port of IPv6", "[2001:db8::7]:443", 200, undefined],
+    ["no port", "198.51.100.7", 200, undefined],
+    ["a port, of an unlisted client", "203.0.113.9:5555", 401, "ip-not-allowed"],
+    [
+      "a listed address with a port in front of its own",
+      "198.51.100.7:1, 203.0.113.9:5555",
+      401,
+      "ip-not-allowed",
+    ],
+    ["the port of a proxy", "198.51.100.7:1, 127.0.0.1:5555", 401, "ip-is-proxy"],
+    ["a port beyond the last", "198.51.100.7:65536", 401, "ip-unknown"],
+    ["two ports", "198.51.100.7:1:2", 401, "ip-unknown"],
+    ["no digits of a port", "198.51.100.7:", 401, "ip-unknown"],
+    ["IPv6 with a port and without brackets", "2001:db8:1:2:3:4:5:6:443", 401, "ip-unknown"],
+    ["brackets without a port", "[2001:db8::7]", 401, "ip-unknown"],
+    ["IPv4 in brackets", "[198.51.100.7]:443", 401, "ip-unknown"],
+    ["a zone id", "[2001:db8::7%1]:443", 401, "ip-unknown"],
+    ["white space", "198.51.100.7 :1", 401, "ip-unknown"],
+  ])("decides with ignorePort about a client named with %s", async (_name, forwarded, status, code) => {
+    const allow = ["198.51.100.7", "2001:db8::7/128", ...loopback];
+    const app = build(factory, { allow, ignorePort: true }, "loopback");
+    await get(app, forwarded).expect(status);
+    expect(codes).toEqual(code === undefined ? [] : [code]);
+  });
+
+  test("names ignorePort when it refuses an address with a port", async () => {
+    await get(build(factory, { allow: ["198.51.100.7"] }, "loopback"), "198.51.100.7:5555").expect(401);
+    expect(messages.join()).toContain("option ignorePort");
   });
 });
 
@@ -269,6 +316,11 @@ describe("the factory ipAllowlist", () => {
     ["any address", { allow: ["0.0.0.0/0"] }, "dangerouslyAllowAnyAddress: true"],
     ["a status that is no refusal", { allow: ["10.0.0.1"], status: 200 }, "option status must be"],
     ["a status of the server", { allow: ["10.0.0.1"], status: 500 }, "option status must be"],
+    [
+      "a word for ignorePort",
+      { allow: ["10.0.0.1"], ignorePort: "yes" },
+      "option ignorePort must be true or false",
+    ],
     ["an unknown option", { allow: ["10.0.0.1"], deny: [] }, "unknown option deny"],
   ])("throws on %s", (_name, options, message) => {
     const create = (): unknown => ipAllowlist(options as IpAllowlistOptions);

@@ -3,13 +3,13 @@ import { createRequestFact, GuardError, type RequestFact } from "@countersign/co
 import {
   askApp,
   fieldLines,
+  secretFault,
   unanswered,
   type HeaderLines,
   type OptionOwner,
 } from "@countersign/core/internal";
 import { parse } from "basic-auth";
 import {
-  isUserPassText,
   resolveOptions,
   serializeToken,
   type BasicAuthChallenge,
@@ -142,7 +142,7 @@ function readUserPass(line: string, refuse: Refuse): UserPass {
 
 /** Refuses impossible text and second spellings: basic-auth also takes base64url, missing padding and bytes that are no UTF-8. */
 function assertCanonical(userPass: UserPass, refuse: Refuse): void {
-  const isText = isUserPassText(userPass.username) && isUserPassText(userPass.password);
+  const isText = [userPass.username, userPass.password].every((text) => secretFault(text) === undefined);
   if (!isText || serializeToken(userPass) !== userPass.token) throw refuse("malformed");
 }
 

@@ -4,6 +4,7 @@ import {
   option,
   optionError,
   readOptions,
+  readSecretText,
   type BuiltFact,
   type OptionOwner,
   type OptionTable,
@@ -54,7 +55,7 @@ export type WebhookBasicAuthOptions<Native> = BasicAuthChallenge &
 
 const credentialTable: OptionTable<BasicAuthCredential> = {
   username: option.own(readUsername),
-  password: option.own(readPassword),
+  password: option.own(readSecretText),
 };
 
 export const table = {
@@ -130,21 +131,9 @@ export function serializeToken({ username, password }: BasicAuthCredential): str
 }
 
 function readUsername(username: unknown, owner: OptionOwner, name: string): string {
-  if (isUserPassText(username) && !username.includes(":")) return username;
-  throw optionError(owner, name, "a non-empty string without colons and control characters", username);
-}
-
-function readPassword(password: unknown, owner: OptionOwner, name: string): string {
-  if (isUserPassText(password)) return password;
-  throw optionError(owner, name, "a non-empty string without control characters", password);
-}
-
-// RFC 7617 section 2 forbids control characters; basic-auth takes no line terminator of any kind.
-const forbidden = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
-
-/** Whether `text` can be a user-id or password: not empty, no control character, encodable as UTF-8. */
-export function isUserPassText(text: unknown): text is string {
-  return typeof text === "string" && text !== "" && !forbidden.test(text);
+  const read = readSecretText(username, owner, name);
+  if (!read.includes(":")) return read;
+  throw optionError(owner, name, "a string without colons (RFC 7617 section 2)", username);
 }
 
 function readRealm(realm: unknown = "webhook", owner: OptionOwner, name: string): string {

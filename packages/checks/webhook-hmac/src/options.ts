@@ -5,6 +5,7 @@ import {
   option,
   optionError,
   readOptions,
+  readSecretText,
   type BuiltFact,
   type OptionOwner,
   type OptionTable,
@@ -162,23 +163,30 @@ function resolveKeys<Native>(
 type SecretForm = Pick<ResolvedScheme, "secretEncoding" | "secretPrefix">;
 
 const expectations: Readonly<Record<SecretEncoding, string>> = {
-  utf8: "a string that is not blank",
+  utf8: "a string that is not all zeros",
   base64: "base64 with padding of a key that is not all zeros",
   hex: "pairs of hexadecimal digits that are not all zeros",
 };
 
-/** The key of a secret without its prefix. Throws an OptionError, which holds nothing of it, if blank, all zeros or misencoded. */
+/** The key of a secret without its prefix. Throws an OptionError, which holds nothing of it, if unfit, all zeros or misencoded. */
 export function importSecret(
   secret: unknown,
   { secretEncoding: encoding, secretPrefix }: SecretForm,
   { owner, name }: { readonly owner: OptionOwner; readonly name: string },
 ): KeyObject {
-  const text = typeof secret === "string" ? secret : "";
+  const text = readSecretText(secret, owner, name);
   const bare = text.startsWith(secretPrefix) ? text.slice(secretPrefix.length) : text;
-  const bytes = bare.trim() === "" ? undefined : decode(bare, encoding);
+  const bytes = bare === "" ? undefined : decode(bare, encoding);
+  if (bytes === undefined && secretPrefix !== "" && bare.includes(secretPrefix)) {
+    const what =
+      `must have ${JSON.stringify(secretPrefix)} at its beginning alone, got one with characters before it; ` +
+      "leave these out, and give several secrets as a list";
+    throw new OptionError(owner, { option: name, what });
+  }
   // RFC 2104 section 2 pads a key with zeros: of zeros alone it is the empty key.
   if (bytes === undefined || bytes.every((byte) => byte === 0)) {
-    throw optionError(owner, name, expectations[encoding], typeof secret === "string" ? bare : secret);
+    const around = bare.trim() === bare ? "" : " without white space around it";
+    throw optionError(owner, name, expectations[encoding] + around, bare);
   }
   return createSecretKey(bytes);
 }

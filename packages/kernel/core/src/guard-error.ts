@@ -1,4 +1,5 @@
 import { docsOf } from "./docs.ts";
+import { causedBy } from "./errors.ts";
 
 const brand: unique symbol = Symbol.for("countersign.GuardError");
 
@@ -46,7 +47,7 @@ export class GuardError<Code extends string = string> extends Error {
     // A code says where a caller's fault was found; frames would double the cost of a refusal. No assignment: it throws on a frozen Error.
     const { stackTraceLimit } = Error;
     if (init.status < 500) Reflect.set(Error, "stackTraceLimit", 0);
-    super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
+    super(init.message, causedBy(init.cause));
     if (init.status < 500) Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
     this.name = "GuardError";
     this.status = init.status;

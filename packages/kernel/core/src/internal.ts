@@ -29,7 +29,10 @@ export {
 export { pageOf } from "./docs.ts";
 export { comeAgain, deliberate, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
+export { readSecretText, secretFault } from "./secret-text.ts";
 export { keyClaims, shareFacts } from "./request-fact.ts";
+export { causedBy, isError } from "./errors.ts";
+export { nearest } from "./nearest.ts";
 export { limitRule } from "./limit-bytes.ts";
 export { RefreshingValue } from "./refreshing-value.ts";
 export { assertFunction, hasMethods, option, refuseInProduction } from "./option-rules.ts";
@@ -58,6 +61,7 @@ export {
   type BuiltFact,
   type WarnOnce,
 } from "./observation/channels.ts";
+export { LineLimit } from "./observation/line-limit.ts";
 export { reportReject, warnOfError, withoutCredentials } from "./observation/stderr-lines.ts";
 export { Steps, verdicts } from "./observation/verdict.ts";
 export { aroundTrace, traced } from "./observation/traces.ts";

@@ -1,4 +1,6 @@
 import { types } from "node:util";
+import { causedBy } from "./errors.ts";
+import { nearest } from "./nearest.ts";
 import { builtChannel, type Built, type BuiltFact } from "./observation/channels.ts";
 
 /** Who owns the options, in messages: the factory that was called, for nested ones with the option that holds them. */
@@ -30,7 +32,7 @@ export class OptionError extends TypeError {
     const kind = isUnknown ? "unknown option" : "option";
     const place = path === undefined ? holder && `option ${holder}:` : `${kind} ${path}`;
     const gap = /^[,;]/.test(what) ? "" : " ";
-    super(place === undefined ? `${factory}: ${what}` : `${factory}: ${place}${gap}${what}`, { cause });
+    super(place === undefined ? `${factory}: ${what}` : `${factory}: ${place}${gap}${what}`, causedBy(cause));
     this.factory = factory;
     this.option = path ?? holder;
   }
@@ -126,14 +128,18 @@ export function assertKnownOptions(
   assertOptionsObject(owner, options);
   const unknown = Object.keys(options).find((key) => !known.includes(key));
   if (unknown === undefined) return;
-  throw new OptionError(owner, {
-    option: unknown,
-    isUnknown: true,
-    what: `; known options are ${[...(adaptersOwn.get(options) ?? []), ...known].join(", ")}`,
-  });
+  const all = [...(adaptersOwn.get(options) ?? []), ...known];
+  const meant = nearest(unknown, all);
+  const question = meant === undefined ? "" : `did you mean ${meant}? `;
+  const what = `; ${question}known options are ${all.join(", ")}`;
+  throw new OptionError(owner, { option: unknown, isUnknown: true, what });
 }
 
 function assertOptionsObject(owner: OptionOwner, options: unknown): asserts options is object {
+  if (isRequest(options) && typeof owner === "string") {
+    const what = `got a request in the place of its options: call ${owner}(options) once, at the start, and give what it returns to the router`;
+    throw new OptionError(owner, { what });
+  }
   // A promise has no own keys: every option would silently be its default.
   if (typeof options !== "object" || options === null || Array.isArray(options) || types.isPromise(options)) {
     const what = `must be an object, got ${describeValue(options)}`;
@@ -141,6 +147,24 @@ function assertOptionsObject(owner: OptionOwner, options: unknown): asserts opti
       ? new OptionError(owner, { what: `options ${what}` })
       : new OptionError(owner.factory, { option: owner.holder, what });
   }
+}
+
+/** True for a request of node:http, Express, Fastify or fetch, and for the context of Hono and Koa, with which a router calls a handler. */
+function isRequest(value: unknown, depth = 2): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { method, headers, rawHeaders, url, raw, req }: RequestMembers = value;
+  if (depth > 0 && [raw, req].some((inner) => isRequest(inner, depth - 1))) return true;
+  if (typeof method !== "string" || typeof headers !== "object" || headers === null) return false;
+  return Array.isArray(rawHeaders) || (typeof url === "string" && "get" in headers);
+}
+
+interface RequestMembers {
+  readonly method?: unknown;
+  readonly headers?: unknown;
+  readonly rawHeaders?: unknown;
+  readonly raw?: unknown;
+  readonly url?: unknown;
+  readonly req?: unknown;
 }
 
 // Values can be secrets: only numbers, booleans and short type names are shown.

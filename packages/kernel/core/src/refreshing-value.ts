@@ -1,5 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
-import { types } from "node:util";
+import { isError } from "./errors.ts";
 
 /** A loaded value, and the milliseconds until the next load in the background. */
 interface Loaded<Value> {
@@ -135,7 +135,7 @@ const maxDelayMs = 2 ** 31 - 1;
 
 // The global fetch says only "fetch failed"; its cause says why.
 function reasonOf(thrown: unknown): string {
-  if (!types.isNativeError(thrown)) return "it cannot be read";
+  if (!isError(thrown)) return "it cannot be read";
   const { message, cause } = thrown;
   const code = typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined;
   return typeof code === "string" ? `${message} (${code})` : message;

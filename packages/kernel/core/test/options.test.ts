@@ -51,7 +51,7 @@ describe("assertKnownOptions", () => {
 
   test("names a misspelt option and the known ones", () => {
     expect(() => assertKnownOptions("example", { alow: [] }, ["allow", "status"])).toThrow(
-      new TypeError("example: unknown option alow; known options are allow, status"),
+      new TypeError("example: unknown option alow; did you mean allow? known options are allow, status"),
     );
   });
 
@@ -173,7 +173,11 @@ describe("readOptions", () => {
   test.each<[options: unknown, option: string | undefined, message: string]>([
     [{ key, waitMs: 11 }, "waitMs", "example: option waitMs must be an integer from 0 to 10, got 11"],
     [{}, "key", "example: option key must be a function, got undefined"],
-    [{ key, wait: 1 }, "wait", "example: unknown option wait; known options are waitMs, key, lengths"],
+    [
+      { key, wait: 1 },
+      "wait",
+      "example: unknown option wait; did you mean waitMs? known options are waitMs, key, lengths",
+    ],
     [7, undefined, "example: options must be an object, got 7"],
     [{ key, lengths: 7 }, "lengths", "example: option lengths must be an object, got 7"],
     [
@@ -184,7 +188,7 @@ describe("readOptions", () => {
     [
       { key, lengths: { nome: 1 } },
       "lengths.nome",
-      "example: unknown option lengths.nome; known options are name",
+      "example: unknown option lengths.nome; did you mean name? known options are name",
     ],
   ])("%j is refused with factory and option", (options, name, message) => {
     const thrown = thrownBy(() => readOptions("example", table, options));
@@ -246,5 +250,22 @@ describe("refuseInProduction", () => {
     use();
     expect(emitWarning.mock.calls.map(([, options]) => Object(options).code)).toEqual(codes);
     emitWarning.mockRestore();
+  });
+});
+
+describe("an unknown option", () => {
+  const known = ["findBusiness", "lookupTimeoutMs", "stores"];
+
+  test.each([
+    ["findBuisness", "did you mean findBusiness? "],
+    ["find_business", "did you mean findBusiness? "],
+    ["findbusiness", "did you mean findBusiness? "],
+    ["store", "did you mean stores? "],
+    ["lookupTimeout", "did you mean lookupTimeoutMs? "],
+    ["retention", ""],
+    ["constructor", ""],
+  ])("is compared with the known ones: %s", (name, question) => {
+    const expected = `example: unknown option ${name}; ${question}known options are ${known.join(", ")}`;
+    expect(() => assertKnownOptions("example", { [name]: 1 }, known)).toThrow(new TypeError(expected));
   });
 });

@@ -21,8 +21,6 @@ export const derivedComponents = [
   "@target-uri",
 ] as const;
 
-export const queryCovering: readonly string[] = ["@query", "@request-target", "@target-uri"];
-
 const noParameters: Parameters = new Map();
 const methodToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const hostAndPort = /^(?:[A-Za-z0-9\-._~%!$&'()*+,;=]+|\[[0-9A-Fa-f:.]+\])(?::(\d{0,5}))?$/;

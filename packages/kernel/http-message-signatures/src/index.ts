@@ -8,7 +8,7 @@ export type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 export { signatureAlgorithms } from "./algorithms/registry.ts";
 export { importVerificationKey } from "./key-import.ts";
 export type { PublicKeyInput } from "./public-key-input.ts";
-export { importKeys, jwkThumbprint, type ImportedKeys } from "./key-set.ts";
+export { importKeys, jwkThumbprint, type ImportedKeys, type KeyFault } from "./key-set.ts";
 export type { KeyValidity, VerificationKey } from "./verification-key.ts";
 export { defaultComponents, sign, signAsync, withSignature } from "./sign.ts";
 export { createSigner, type Signer } from "./signer.ts";

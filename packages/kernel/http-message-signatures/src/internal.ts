@@ -5,7 +5,8 @@ export {
   type ComponentIdentifier,
 } from "./signature-base.ts";
 export { parseDictionary } from "./structured-field.ts";
-export { derivedComponents, queryCovering } from "./components.ts";
+export { derivedComponents } from "./components.ts";
+export { coveringComponents, coversQuery, isCovered } from "./coverage.ts";
 export { loadEngine } from "./algorithms/ed25519.ts";
 export { isVerificationKey } from "./verification-key.ts";
 export { keyDocuments } from "./key-set.ts";

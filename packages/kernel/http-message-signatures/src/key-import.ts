@@ -4,7 +4,7 @@ import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { algorithms, isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
 import { maxKeyidLength } from "./limits.ts";
 import { contentOf, type PublicKeyInput, readPublicKey } from "./public-key-input.ts";
-import { chooseAlgorithm } from "./public-key-jwk.ts";
+import { chooseAlgorithm, type UnknownMembers } from "./public-key-jwk.ts";
 import {
   asVetted,
   isRecord,
@@ -45,7 +45,7 @@ export function importVerificationKey(
   const read = readPublicKey(content, { keyid, alg: wanted });
   const alg = chooseAlgorithm(read.algorithms, wanted, keyError);
   // Read again as a whole: the halves may contradict each other.
-  const whole = narrowed(given, content, keyid);
+  const whole = narrowed(given, read.jwks ?? []);
   return asVetted({ keyid, alg, publicKey: algorithms[alg].vet(read.key), ...whole });
 }
 
@@ -55,11 +55,11 @@ function readAlg(alg: SignatureAlgorithm | undefined): SignatureAlgorithm | unde
 }
 
 /**
- * Narrows a validity by a JWK's `nbf`, `exp` and `revoked.revoked_at` (JSON Web Key Parameters registry, OpenID Federation 1.0 section
- * 8.7.2), for a JWK Set by every key that the keyid may mean. Throws a TypeError on members of another type.
+ * Narrows a validity by the `nbf`, `exp` and `revoked.revoked_at` of JWKs (JSON Web Key Parameters registry, OpenID Federation 1.0 section
+ * 8.7.2). Throws a TypeError on members of another type.
  */
-function narrowed(given: KeyValidity, content: unknown, keyid: string): KeyValidity {
-  const times = [given, ...jwksOf(content, keyid).map(jwkTimes)];
+function narrowed(given: KeyValidity, jwks: readonly UnknownMembers[]): KeyValidity {
+  const times = [given, ...jwks.map(jwkTimes)];
   return readKeyValidity({
     ...given,
     notBefore: outermost(Math.max, "notBefore", times),
@@ -68,18 +68,7 @@ function narrowed(given: KeyValidity, content: unknown, keyid: string): KeyValid
   });
 }
 
-type JwkMembers = Readonly<Record<string, unknown>>;
-
-function jwksOf(content: unknown, keyid: string): readonly JwkMembers[] {
-  if (content instanceof KeyObject || !isRecord(content)) return [];
-  const { keys } = content;
-  if (!Array.isArray(keys)) return [content];
-  return keys.filter(
-    (one): one is JwkMembers => isRecord(one) && (one["kid"] === undefined || one["kid"] === keyid),
-  );
-}
-
-function jwkTimes({ nbf, exp, revoked }: JwkMembers): KeyValidity {
+function jwkTimes({ nbf, exp, revoked }: UnknownMembers): KeyValidity {
   const revokedAt = isRecord(revoked) ? unixSeconds("revoked_at", revoked["revoked_at"]) : undefined;
   return {
     notBefore: unixSeconds("nbf", nbf),

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { types } from "node:util";
+import type { Jwk } from "./algorithms/algorithm.ts";
 import { importVerificationKey } from "./key-import.ts";
-import { contentOf, type PublicKeyInput } from "./public-key-input.ts";
+import { contentOf, withoutByteOrderMark, type PublicKeyInput } from "./public-key-input.ts";
+import { isForOthers } from "./public-key-jwk.ts";
 import {
   isRecord,
   isVerificationKey,
@@ -19,11 +21,13 @@ export interface KeysOptions {
   readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
 }
 
-interface KeyFault {
+export interface KeyFault {
   /** As in the document, any text; undefined when it states none. */
   readonly keyid: string | undefined;
   /** Its message holds nothing of the key. */
   readonly error: TypeError;
+  /** True for a key of a JWK Set that is for another purpose, or of an unknown kind, which RFC 7517 section 5 lets a reader ignore. */
+  readonly isForOthers: boolean;
 }
 
 export interface ImportedKeys {
@@ -31,11 +35,16 @@ export interface ImportedKeys {
   readonly faults: readonly KeyFault[];
 }
 
-type Entry = readonly [keyid: string | undefined, key: unknown];
+interface Entry {
+  readonly keyid: string | undefined;
+  readonly key: unknown;
+  readonly isForOthers: boolean;
+}
 
 /**
  * Imports every key of a document: a JWK Set (RFC 7517 section 5) with `kid`, else the RFC 7638 thumbprint, as keyid; a JWK; a record of
- * keyid to key; or one key in any form of {@link importVerificationKey}. Refused keys, and all keys of a repeated keyid, are in `faults`.
+ * keyid to key; or one key in any form of {@link importVerificationKey}. In a set, several keys may have one `kid` (RFC 7517 section 4.5):
+ * the keyid means the only one of them that can verify signatures. Refused keys, and all keys of a keyid that means several, are in `faults`.
  * Throws a TypeError for a document that is none of these, has too many keys, or none in a record or file.
  */
 export function importKeys(document: unknown, options: KeysOptions = {}): ImportedKeys {
@@ -55,25 +64,29 @@ function* importEach(
   if (entries.length > maxKeys) throw keyError(`the document holds more than ${maxKeys} keys`);
   const keys = new Map<string, VerificationKey>();
   const faults: KeyFault[] = [];
-  const seen = new Set<string>();
-  for (const [stated, input] of entries) {
+  const inputs = new Map<string, PublicKeyInput[]>();
+  for (const { keyid: stated, key, isForOthers: isOther } of entries) {
     yield;
     try {
+      const input = inputOf(key);
       const keyid = stated ?? thumbprintOf(input);
-      if (seen.has(keyid)) {
-        keys.delete(keyid);
-        throw keyError("the keyid stands there twice");
-      }
-      seen.add(keyid);
-      keys.set(keyid, importVerificationKey(keyid, inputOf(input), validity?.(keyid)));
+      // A key for others throws here, and says why; it does not share the keyid with a key that verifies.
+      if (isOther) importVerificationKey(keyid, input);
+      inputs.set(keyid, [...(inputs.get(keyid) ?? []), input]);
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      faults.push({ keyid: stated, error });
+      faults.push({ keyid: stated, error: typeErrorOf(error), isForOthers: isOther });
+    }
+  }
+  for (const [keyid, given] of inputs) {
+    yield;
+    try {
+      keys.set(keyid, importVerificationKey(keyid, oneInput(keyid, given), validity?.(keyid)));
+    } catch (error) {
+      faults.push({ keyid, error: typeErrorOf(error), isForOthers: false });
     }
   }
   return { keys, faults };
 }
-
 // Leaves out what editors and tools put beside key files.
 const keyFile = /^(?<keyid>[^.].*?)(?:\.public)?\.(?:pem|pub|jwk|jwks|json)$/;
 
@@ -83,17 +96,21 @@ function keyidOfFile(name: string): string | undefined {
 }
 
 /** For whoever reads documents of keys. */
-export const keyDocuments = { importEach, keyidOfFile };
+export const keyDocuments = { importEach, keyidOfFile, withoutByteOrderMark };
 
 function entriesOf(document: unknown, keyid: string | undefined): readonly Entry[] {
-  if (!isRecord(document)) return [[keyid, document]];
+  if (!isRecord(document)) return [{ keyid, key: document, isForOthers: false }];
   const { keys, kty, kid } = document;
-  if (kty !== undefined) return [[statedKeyid(kid) ?? keyid, document]];
-  if (Array.isArray(keys))
-    return keys.map((key: unknown) => [isRecord(key) ? statedKeyid(key["kid"]) : undefined, key]);
+  if (kty !== undefined) return [{ keyid: statedKeyid(kid) ?? keyid, key: document, isForOthers: false }];
+  if (Array.isArray(keys)) return keys.map(memberOfSet);
   const entries = Object.entries(document);
   if (entries.length === 0) throw keyError("the document holds no key");
-  return entries;
+  return entries.map(([name, key]) => ({ keyid: name, key, isForOthers: false }));
+}
+
+function memberOfSet(key: unknown): Entry {
+  if (!isRecord(key)) return { keyid: undefined, key, isForOthers: false };
+  return { keyid: statedKeyid(key["kid"]), key, isForOthers: isForOthers(key) };
 }
 
 // A kid that is no text stays in the JWK, which is then refused.
@@ -104,6 +121,22 @@ function statedKeyid(kid: unknown): string | undefined {
 function thumbprintOf(input: unknown): string {
   if (!isRecord(input)) throw keyError("the key has no keyid");
   return jwkThumbprint(importVerificationKey("unnamed", inputOf(input)));
+}
+
+/** The keys of one keyid as one input, in which importVerificationKey finds the only one that fits. */
+function oneInput(keyid: string, inputs: readonly PublicKeyInput[]): PublicKeyInput {
+  const [first] = inputs;
+  if (first !== undefined && inputs.length === 1) return first;
+  return { keys: inputs.filter(isRecord).map((jwk) => withKid(jwk, keyid)) };
+}
+
+function withKid(jwk: Readonly<Record<string, unknown>>, kid: string): Jwk {
+  return { ...jwk, kid };
+}
+
+function typeErrorOf(error: unknown): TypeError {
+  if (error instanceof TypeError) return error;
+  throw error;
 }
 
 function inputOf(key: unknown): PublicKeyInput {

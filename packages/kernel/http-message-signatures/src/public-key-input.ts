@@ -16,7 +16,7 @@ import { isRecord, keyError, privateKeyError } from "./verification-key.ts";
 /**
  * A key to verify with. Text, or the bytes of a file with that text: an SPKI PEM (its line feeds may be a literal `\n`), the SPKI or
  * the 32 bytes of an Ed25519 key in base64 or base64url, JSON of a JWK or JWK Set. Objects: a KeyObject, a JWK (RFC 7518, RFC 8037),
- * or a JWK Set with exactly one key that fits the keyid and `alg`. With alg `hmac-sha256` the secret: bytes or a secret KeyObject.
+ * or a JWK Set with exactly one key that fits the keyid and `alg`; keys for another purpose do not count. With alg `hmac-sha256` the secret: bytes or a secret KeyObject.
  */
 export type PublicKeyInput = string | Uint8Array | Jwk | { readonly keys: readonly Jwk[] } | KeyObject;
 
@@ -25,12 +25,18 @@ const pemBlock = /^\s*-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]+)-----END PUBL
 // No accepted key has a longer text; no parser sees one.
 const mostCharacters = 16_384;
 
+/** Takes off one byte order mark, which an editor writes before the text of a key file (RFC 8259 section 8.1 lets a reader ignore it). */
+export function withoutByteOrderMark(text: string): string {
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
+}
+
 /** Parses JSON, and decodes bytes as UTF-8; other input is returned unchanged. Throws a TypeError that quotes nothing. */
 export function contentOf(input: unknown): unknown {
   if (types.isUint8Array(input) && !isUtf8(input)) {
     throw keyError('the key is binary; give it as text, such as bytes.toString("base64")');
   }
-  const content = types.isUint8Array(input) ? Buffer.from(input).toString("utf8") : input;
+  const text = types.isUint8Array(input) ? Buffer.from(input).toString("utf8") : input;
+  const content = typeof text === "string" ? withoutByteOrderMark(text) : text;
   const isJson = typeof content === "string" && /^\s*[{[]/.test(content);
   const value = isJson ? parsed(content) : content;
   if (Array.isArray(value)) {

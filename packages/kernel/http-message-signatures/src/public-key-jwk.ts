@@ -9,6 +9,8 @@ export interface ReadKey {
   readonly key: KeyObject;
   /** The algorithms that it may be for; RSA has more than one. */
   readonly algorithms: readonly SignatureAlgorithm[];
+  /** The JWKs whose `nbf`, `exp` and `revoked` limit the key; none for a key of another form. */
+  readonly jwks?: readonly UnknownMembers[] | undefined;
 }
 
 export interface Wanted {
@@ -47,9 +49,13 @@ const jwkAlgorithms: ReadonlyMap<unknown, SignatureAlgorithm> = new Map([
 // RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1.
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"];
 
+function isPrivate(jwk: UnknownMembers): boolean {
+  return privateMembers.some((name) => jwk[name] !== undefined);
+}
+
 /** Reads a JWK (RFC 7517 section 4). Every member that is there must agree. */
 export function readJwk(jwk: UnknownMembers, keyid: string): ReadKey {
-  if (privateMembers.some((name) => jwk[name] !== undefined)) throw privateKeyError("the JWK");
+  if (isPrivate(jwk)) throw privateKeyError("the JWK");
   const { key, algorithms } = readMembers(jwk);
   if (jwk["use"] !== undefined && jwk["use"] !== "sig") throw keyError("the JWK has another use than sig");
   const { key_ops: keyOps } = jwk;
@@ -59,7 +65,7 @@ export function readJwk(jwk: UnknownMembers, keyid: string): ReadKey {
   if (jwk["kid"] !== undefined && jwk["kid"] !== keyid) {
     throw keyError("the JWK has another kid than the keyid it is listed under");
   }
-  return { key, algorithms: narrowByAlg(jwk, algorithms, keyError) };
+  return { key, algorithms: narrowByAlg(jwk, algorithms, keyError), jwks: [jwk] };
 }
 
 /** Narrows algorithms to the alg of a JWK. Throws a TypeError, made by `error`, when none is left. */
@@ -135,20 +141,43 @@ export function attempt<Value>(work: () => Value): Value | undefined {
   }
 }
 
-/** Reads the one key of a JWK Set (RFC 7517 section 5) that fits the keyid and `alg`; otherwise nothing is guessed. */
+/**
+ * True if a JWK of a set is for another purpose than verifying signatures (RFC 7517 sections 4.2 and 4.3), or of a kind that no algorithm
+ * of ours has. Section 5 lets a reader ignore such a key. False for private and secret keys, which no published set may hold.
+ */
+export function isForOthers(jwk: UnknownMembers): boolean {
+  const { use, key_ops: keyOps, kty, crv, alg } = jwk;
+  if (isPrivate(jwk) || kty === "oct" || jwk["k"] !== undefined) return false;
+  if (typeof use === "string" && use !== "sig") return true;
+  if (use === undefined && Array.isArray(keyOps) && !keyOps.includes("verify")) return true;
+  if (typeof alg === "string" && !jwkAlgorithms.has(alg)) return true;
+  const ofType = keyMembers.filter((each) => each[0] === kty);
+  if (ofType.length === 0) return typeof kty === "string";
+  return typeof crv === "string" && ofType.every((each) => each[1] !== undefined && each[1] !== crv);
+}
+
+/**
+ * Reads the one key of a JWK Set (RFC 7517 section 5) that fits the keyid and `alg`; otherwise nothing is guessed. Keys with another kid
+ * and keys for others are ignored. A key without a kid fits only where none has the keyid as its kid.
+ */
 export function readJwkSet(keys: readonly unknown[], { keyid, alg }: Wanted): ReadKey {
-  if (keys.some((jwk) => isRecord(jwk) && jwk["d"] !== undefined))
-    throw privateKeyError("a key of the JWK Set");
-  const usable = keys.flatMap((jwk) => {
-    const key = isRecord(jwk) ? attempt(() => readJwk(jwk, keyid)) : undefined;
+  const ours = keys.filter((jwk): jwk is UnknownMembers => isRecord(jwk) && !isForOthers(jwk));
+  const named = ours.filter((jwk) => jwk["kid"] === keyid);
+  const candidates = named.length > 0 ? named : ours.filter((jwk) => jwk["kid"] === undefined);
+  if (candidates.some(isPrivate)) throw privateKeyError("a key of the JWK Set");
+  const usable = candidates.flatMap((jwk) => {
+    const key = attempt(() => readJwk(jwk, keyid));
     return key !== undefined && attempt(() => chooseAlgorithm(key.algorithms, alg, keyError)) !== undefined
       ? [key]
       : [];
   });
   const [only] = usable;
-  if (only !== undefined && usable.length === 1) return only;
+  if (only !== undefined && usable.length === 1) {
+    // A second JWK of the keyid may be damaged, and still say that the key is revoked.
+    return named.length > 0 ? { ...only, jwks: named } : only;
+  }
   throw keyError(
-    `the JWK Set has ${usable.length} of ${keys.length} keys that fit (an algorithm of RFC 9421, for verifying, kid absent or the keyid); ` +
-      "expected exactly one: give that JWK itself, or alg",
+    `the JWK Set has ${usable.length} of ${keys.length} keys that fit (an algorithm of RFC 9421, for verifying, the keyid as kid, or no kid ` +
+      "where none has the keyid); expected exactly one: give that JWK itself, or alg",
   );
 }

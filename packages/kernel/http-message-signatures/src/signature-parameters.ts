@@ -1,4 +1,5 @@
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
+import { isCovered } from "./coverage.ts";
 import type { Parameters } from "./field-scanner.ts";
 import { maxKeyidLength, maxNonceLength } from "./limits.ts";
 import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
@@ -6,14 +7,17 @@ import type { FieldTypes, Message } from "./message.ts";
 import {
   assertComputable,
   identityOf,
-  identityOfText,
   parseComponentIdentifier,
   type SignatureInput,
 } from "./signature-base.ts";
 
 /** The policy that a signature has to meet (RFC 9421 section 3.2.1). */
 export interface SignatureProfile {
-  /** Bare names, or full identifiers such as `"@query-param";name="id"`. The signature may cover more, in any order. */
+  /**
+   * Bare names, or full identifiers such as `"@query-param";name="id"`. The signature may cover more, in any order, and in the place of a
+   * derived component one that contains it: `@target-uri` also covers `@scheme`, `@authority`, `@path` and `@query`, `@request-target`
+   * also `@path` and `@query`. `@query-param` for each parameter covers `@query`; `@query` covers a parameter that is there once.
+   */
   readonly requiredComponents: readonly string[];
   /** Components that it must not cover. A bare name means any parameters. Default none. */
   readonly forbiddenComponents?: readonly string[] | undefined;
@@ -108,7 +112,7 @@ export function readSignatureParameters(
 function assertCoverage({ components }: SignatureInput, profile: SignatureProfile, message: Message): void {
   const covered = assertComputable(components, message, profile.fieldTypes);
   for (const required of profile.requiredComponents) {
-    if (!covered.has(identityOfText(required))) {
+    if (!isCovered(required, covered, message)) {
       throw new MessageSignatureError("component-required", `the signature does not cover ${required}`);
     }
   }

@@ -3,6 +3,7 @@ import { types } from "node:util";
 import type { Jwk, SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { algorithms, isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
 import { readSecret } from "./key-import.ts";
+import { withoutByteOrderMark } from "./public-key-input.ts";
 import { chooseAlgorithm, narrowByAlg } from "./public-key-jwk.ts";
 
 /** What signs, by the algorithm of its key: a key of this process, or a service that keeps it (KMS, HSM). */
@@ -42,7 +43,7 @@ export function createSigner(key: SigningKeyInput, keyid: string, alg?: Signatur
 function privateKey(key: SigningKeyInput): KeyObject {
   try {
     if (key instanceof KeyObject) return key;
-    if (typeof key === "string") return createPrivateKey(key);
+    if (typeof key === "string") return createPrivateKey(withoutByteOrderMark(key));
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node checks what it is
     if (isJwk(key)) return createPrivateKey({ key: key as Record<string, string>, format: "jwk" });
   } catch {

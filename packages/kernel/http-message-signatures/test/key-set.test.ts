@@ -74,6 +74,99 @@ describe("importKeys", () => {
     expect(faulty(imported)).toEqual([keyid]);
   });
 
+  // Whoever reads a set: importKeys for all of it, importVerificationKey for one keyid.
+  const x25519 = generateKeyPairSync("x25519").publicKey.export({ format: "jwk" });
+  const ed448 = generateKeyPairSync("ed448").publicKey.export({ format: "jwk" });
+  const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({ format: "jwk" });
+  const good = { ...jwk, kid: "good" };
+  const privateJwk = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
+  const readBoth = (beside: readonly unknown[]): unknown[] =>
+    [
+      [...beside, good],
+      [good, ...beside],
+    ].flatMap((keys) => {
+      const { keys: imported } = importKeys({ keys });
+      const document = JSON.stringify({ keys });
+      let one: unknown;
+      try {
+        one = importVerificationKey("good", document);
+      } catch {
+        // Refused.
+      }
+      return [imported.get("good"), one];
+    });
+
+  test.each<[string, readonly unknown[]]>([
+    ["a key for encryption with its kid", [{ ...other, kid: "good", use: "enc" }]],
+    ["an RSA key for encryption with its kid", [{ ...rsa, kid: "good", use: "enc", alg: "RSA-OAEP" }]],
+    ["an expired key for encryption with its kid", [{ ...other, kid: "good", use: "enc", exp: 1 }]],
+    ["a key for key agreement with its kid", [{ ...x25519, kid: "good", key_ops: ["deriveKey"] }]],
+    ["a key of an unknown kty with its kid", [{ kty: "AKP", alg: "ML-DSA-44", kid: "good" }]],
+    ["a key of an unusable crv with its kid", [{ ...ed448, kid: "good" }]],
+    ["a key of an unusable alg with its kid", [{ ...rsa, kid: "good", alg: "PS256" }]],
+    ["a damaged key with its kid", [{ kty: "RSA", kid: "good" }]],
+    ["a damaged key with another kid", [{ ...other, kid: "bad", x: "AA" }]],
+    ["a private key with another kid", [{ ...privateJwk, kid: "bad" }]],
+    ["a private key without a kid", [privateJwk]],
+    ["a secret with another kid", [{ kty: "oct", k: "c2VjcmV0", kid: "bad" }]],
+    ["an expired key without a kid", [{ ...rsa, alg: "RS256", exp: 1 }]],
+    ["a usable key without a kid", [other]],
+    [
+      "two usable keys with one other kid",
+      [
+        { ...other, kid: "bad" },
+        { ...other, kid: "bad" },
+      ],
+    ],
+    ["members that are no keys", [null, "key", 7, [other], {}]],
+  ])("uses a good key of a set beside %s", (_title, beside) => {
+    for (const found of readBoth(beside)) {
+      expect(found).toMatchObject({
+        keyid: "good",
+        alg: "ed25519",
+        notAfter: undefined,
+        revokedAt: undefined,
+      });
+      expect((found as { publicKey: typeof publicKey }).publicKey.equals(publicKey)).toBe(true);
+    }
+  });
+
+  test.each<[string, readonly unknown[]]>([
+    ["another key that verifies", [{ ...other, kid: "good" }]],
+    ["another key that says use sig", [{ ...other, kid: "good", use: "sig" }]],
+    ["a key of another algorithm", [{ ...rsa, kid: "good", alg: "RS256" }]],
+    ["the same key again", [good]],
+    ["a private key", [{ ...privateJwk, kid: "good" }]],
+    ["its own private key", [{ ...privateKey.export({ format: "jwk" }), kid: "good", use: "enc" }]],
+  ])("refuses a keyid that means a good key and %s", (_title, beside) => {
+    expect(readBoth(beside)).toEqual([undefined, undefined, undefined, undefined]);
+    const { faults } = importKeys({ keys: [good, ...beside] });
+    expect(faults).toMatchObject([{ keyid: "good", isForOthers: false }]);
+  });
+
+  test("revokes a good key by a damaged key with its kid that says revoked", () => {
+    const damaged = { kty: "OKP", crv: "Ed25519", kid: "good", revoked: { revoked_at: 5 } };
+    for (const found of readBoth([damaged])) expect(found).toMatchObject({ revokedAt: 5 });
+  });
+
+  test.each<[string, unknown, boolean]>([
+    ["a key for encryption", { ...other, kid: "bad", use: "enc" }, true],
+    ["a key for encryption by key_ops", { ...other, kid: "bad", key_ops: ["encrypt"] }, true],
+    ["a key of an unknown kty", { kty: "AKP", kid: "bad" }, true],
+    ["a key of an unusable crv", { ...x25519, kid: "bad" }, true],
+    ["a key of an unusable alg", { ...rsa, kid: "bad", alg: "RSA-OAEP" }, true],
+    ["a damaged key", { ...other, kid: "bad", x: "AA" }, false],
+    ["a private key for encryption", { ...privateJwk, kid: "bad", use: "enc" }, false],
+    ["a secret", { kty: "oct", k: "c2VjcmV0", kid: "bad", use: "enc" }, false],
+    [
+      "a key for signing by key_ops and verifying",
+      { ...other, kid: "bad", key_ops: ["sign", "verify"] },
+      false,
+    ],
+  ])("tells whether %s is for others", (_title, bad, isForOthers) => {
+    expect(importKeys({ keys: [bad] }).faults).toMatchObject([{ keyid: "bad", isForOthers }]);
+  });
+
   test("leaves out every key of a keyid that stands there twice", () => {
     const twice = {
       keys: [
@@ -85,7 +178,7 @@ describe("importKeys", () => {
     };
     const imported = importKeys(twice);
     expect(keyids(imported)).toEqual(["a"]);
-    expect(faulty(imported)).toEqual(["b", "b"]);
+    expect(faulty(imported)).toEqual(["b"]);
   });
 
   test("shows nothing of a private key", () => {

@@ -113,3 +113,69 @@ test("required components are compared as full identifiers, whatever the order o
   expect(code('"x-d";key="b";sf')).toBe("component-required");
   expect(code("x-d")).toBe("component-required");
 });
+
+describe("the components that a profile requires", () => {
+  const id = '"@query-param";name="id"';
+  const target = "/pay?id=7&to=a%20b";
+  const values: Readonly<Record<string, string>> = {
+    "@method": "POST",
+    "@path": "/pay",
+    "@query": "?id=7&to=a%20b",
+    "@request-target": target,
+    "@target-uri": `https://pay.example${target}`,
+    "@authority": "pay.example",
+    "@scheme": "https",
+    [id]: "7",
+    '"@query-param";name="to"': "a%20b",
+  };
+  const code = (required: string, covered: readonly string[], of: string): string => {
+    const list = ["@method", ...covered].map((name): [string, string] => [
+      name.startsWith('"') ? name : `"${name}"`,
+      values[name] ?? "",
+    ]);
+    const request = {
+      ...signedRequest({ covered: list }),
+      target: of,
+      scheme: "https" as const,
+      authority: "pay.example",
+    };
+    return verdictOf(() => readSignature(request, { ...profile, requiredComponents: [required] }));
+  };
+
+  test.each<[string, readonly string[]]>([
+    ["@path", ["@path"]],
+    ["@path", ["@request-target"]],
+    ["@path", ["@target-uri"]],
+    ["@query", ["@request-target"]],
+    ["@query", ["@target-uri"]],
+    ["@query", [id, '"@query-param";name="to"']],
+    ["@authority", ["@target-uri"]],
+    ["@scheme", ["@target-uri"]],
+    [id, ["@query"]],
+    [id, ["@request-target"]],
+    [id, ["@target-uri"]],
+  ])("are met: %s by %j", (required, covered) => {
+    expect(code(required, covered, target)).toBe("accepted");
+  });
+
+  test.each<[string, readonly string[], string]>([
+    ["@path", ["@query", "@authority"], target],
+    ["@query", [id], target],
+    ["@query", [id, '"@query-param";name="to"'], `${target}&more=1`],
+    ["@query", [id, '"@query-param";name="to"'], `${target}&id=8`],
+    ["@query", [id, '"@query-param";name="to"'], `${target}&`],
+    ["@query", [id, '"@query-param";name="to"'], "/pay?&id=7&to=a%20b"],
+    ["@query", [id], "/pay?"],
+    ["@query", ["@path"], "/pay"],
+    ["@authority", ["@request-target"], target],
+    ["@scheme", ["@authority"], target],
+    ["@request-target", ["@target-uri"], target],
+    ["@target-uri", ["@request-target", "@authority", "@scheme"], target],
+    [id, ["@query"], "/pay?to=1"],
+    [id, ["@query"], "/pay?id=7&id=7"],
+    [id, ['"@query-param";name="to"'], target],
+    ["content-type", ["@target-uri"], target],
+  ])("are not met: %s by %j of %s", (required, covered, of) => {
+    expect(code(required, covered, of)).toBe("component-required");
+  });
+});

@@ -1,5 +1,6 @@
 import { channel } from "node:diagnostics_channel";
 import { guardChannel, type GuardEvent } from "@countersign/core";
+import { publishFailure } from "@countersign/core/internal";
 import { consoleLog, pinoLog } from "@countersign/observe/log";
 import type { LineConsole } from "../dist/log/console-log.js";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
@@ -79,6 +80,40 @@ describe("pinoLog", () => {
       [warn, "reject"],
       [error, "error"],
     ]);
+  });
+
+  test("writes ten lines a minute for each code, then one that counts the rest", async () => {
+    const { lines } = logged();
+    const now = jest.spyOn(performance, "now");
+    for (let count = 0; count < 25; count += 1) judge();
+    publishFailure({ guard: "exampleGuard", code: "held", message: "another code", error: new Error("why") });
+    const codes = lines.map(({ code }) => code);
+    expect(codes.filter((code) => code === "signature-mismatch")).toHaveLength(10);
+    expect(codes.filter((code) => code === "unexpected-error")).toHaveLength(10);
+    expect(lines.at(-1)).toMatchObject({ msg: "another code" });
+    lines.length = 0;
+    const later = performance.now() + 60_001;
+    now.mockReturnValue(later);
+    judge();
+    now.mockRestore();
+    expect(lines.map(({ msg, code }) => [msg, code])).toEqual([
+      ["15 more lines with signature-mismatch were left out within a minute", "signature-mismatch"],
+      ["15 more lines with unexpected-error were left out within a minute", "unexpected-error"],
+      ["request refused", "signature-mismatch"],
+      ["request not decided", "unexpected-error"],
+    ]);
+  });
+
+  test("writes as many lines a minute as linesPerMinute says, and each held key and pass", () => {
+    const { lines } = logged({ linesPerMinute: 2, passes: true });
+    for (let count = 0; count < 12; count += 1) {
+      judge();
+      channel("countersign:settled").publish({ guard: "exampleGuard", key: `k${count}`, outcome: "held" });
+    }
+    const messages = lines.map(({ msg }) => msg);
+    const countOf = (message: string): number => messages.filter((one) => one === message).length;
+    expect(["request refused", "request not decided"].map(countOf)).toEqual([2, 2]);
+    expect(["request passed", "a key is held for an operator"].map(countOf)).toEqual([12, 12]);
   });
 
   test("refuses what is no logger, and unknown options", () => {

@@ -38,7 +38,7 @@ describe.each([
 
   test("refuses an option that it does not know", () => {
     expect(() => contract({ witout: [] } as never)).toThrow(
-      /unknown option witout; known options are without/,
+      /unknown option witout; did you mean without\? known options are without/,
     );
   });
 

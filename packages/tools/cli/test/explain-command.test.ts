@@ -264,6 +264,14 @@ describe("countersign explain", () => {
     ["a key that is none", () => [rawFile(), "--key", `a=${file("bad", "x")}`], /key/],
     ["a set without keys", () => [rawFile(), "--keys", file("empty.jwks", '{"keys":[]}')], /no key/],
     ["a variable that is not set", () => [rawFile(), "--secret-env", secretName], /is not set/],
+    [
+      "a variable with a line feed at its end",
+      () => {
+        process.env[secretName] = `${secret}\n`;
+        return [rawFile(), "--secret-env", secretName];
+      },
+      /the variable COUNTERSIGN_TEST_WEBHOOK_SECRET ends with a line feed/,
+    ],
     ["a bad clock", () => [rawFile(), ...key, "--now", "later"], /--now: expected an integer/],
     ["a bad origin", () => [rawFile(), ...key, "--origin", "here"], /--origin must be an origin/],
   ])("refuses %s with one line", async (_name, args, expected) => {

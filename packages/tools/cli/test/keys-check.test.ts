@@ -70,6 +70,16 @@ describe("countersign keys check", () => {
     expect(out + err).not.toContain(privateJwk.d);
   });
 
+  test("prints the good keys of a set and its keys for others, and ends with 0", async () => {
+    const keys = [
+      { ...jwk, kid: "good" },
+      { ...jwk, kid: "good", use: "enc" },
+    ];
+    const { code, out, err } = await check("keys.jwks", { keys });
+    expect({ code, err }).toEqual({ code: 0, err: "left out: key good: the JWK has another use than sig\n" });
+    expect(out).toMatch(/^keyid .*\ngood .*\n$/);
+  });
+
   test.each<[string, unknown, RegExp]>([
     ["a private key", privateKey.export({ type: "pkcs8", format: "pem" }), /private key.*openssl pkey -in/],
     ["a private JWK", privateJwk, /private key/],
@@ -86,7 +96,7 @@ describe("countersign keys check", () => {
           { ...jwk, kid: "a" },
         ],
       },
-      /twice/,
+      /2 of 2 keys that fit/,
     ],
     ["a kid that clears a terminal", { keys: [{ ...jwk, kid: "\u001B[2J" }] }, /"\\u001b\[2J": .*printable/],
   ])("refuses %s with one line", async (_title, content, expected) => {

@@ -1,5 +1,11 @@
 import { OptionError } from "@countersign/core";
-import { option, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/internal";
+import {
+  option,
+  readOptions,
+  readSecretText,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core/internal";
 import { appendPath, baseUrlFault, serviceUrlFault } from "./service-url.ts";
 
 /** The part of the standard fetch that is used. */
@@ -96,11 +102,9 @@ export const callName = "createWebhookEndpoint";
 const endpointTable: OptionTable<WebhookEndpoint> = {
   url: option.own(readUrl),
   authUsername: option.own(readUsername),
-  authPassword: option.own(readCredential),
-  signatureSecret: option.own(readCredential),
+  authPassword: option.own(readSecretText),
+  signatureSecret: option.own(readSecretText),
 };
-
-const unfit = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
 
 /** The JSON body of the request. Throws an OptionError, which shows no value, on what a receiver could never verify. */
 export function serializeWebhookEndpoint(endpoint: WebhookEndpoint, allowLoopbackHttp: boolean): string {
@@ -116,14 +120,7 @@ export function serializeWebhookEndpoint(endpoint: WebhookEndpoint, allowLoopbac
 }
 
 function readUsername(username: unknown, owner: OptionOwner, name: string): string {
-  const read = readCredential(username, owner, name);
+  const read = readSecretText(username, owner, name);
   if (!read.includes(":")) return read;
   throw new OptionError(owner, { option: name, what: "must hold no colon (RFC 7617 section 2)" });
-}
-
-function readCredential(text: unknown, owner: OptionOwner, name: string): string {
-  if (typeof text === "string" && text !== "" && !unfit.test(text)) return text;
-  const what =
-    "must be a non-empty string without control characters; an empty environment variable is no credential";
-  throw new OptionError(owner, { option: name, what });
 }

@@ -1,6 +1,6 @@
 import { verifyContentDigest } from "@countersign/content-digest";
 import { isGuardError } from "@countersign/core";
-import { fieldLines } from "@countersign/core/internal";
+import { causedBy, fieldLines } from "@countersign/core/internal";
 import {
   MessageSignatureError,
   parseSignatureInput,
@@ -55,7 +55,7 @@ export class ReceiptError extends Error {
   readonly code: string;
 
   constructor(code: string, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+    super(message, causedBy(cause));
     this.code = code;
   }
 }

@@ -1,3 +1,5 @@
+import { causedBy } from "@countersign/core/internal";
+
 /**
  * `rejected`: a 4xx. `unavailable`: 408, 429, 5xx, also after retries. `redirect-refused`: a 3xx. `invalid-response`: a 2xx, no JSON or too
  * large. `timeout`, `network`: no complete answer. `certificate-rejected`: server not authenticated. `aborted`: by the caller.
@@ -26,7 +28,7 @@ export class ServiceClientError extends Error {
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: ServiceClientErrorCode, message: string, init: ServiceClientErrorInit = {}) {
-    super(message, "cause" in init ? { cause: init.cause } : undefined);
+    super(message, causedBy(init.cause));
     this.code = code;
     this.status = init.status;
     this.body = init.body;

@@ -1,24 +1,13 @@
-import { types } from "node:util";
 import { docsOf } from "../docs.ts";
+import { isError } from "../errors.ts";
 import { isGuardError } from "../guard-error.ts";
 import { createRequestFact, type RequestFact } from "../request-fact.ts";
 import { quoteForLog } from "../wire-text.ts";
+import { LineLimit } from "./line-limit.ts";
 
-const linesPerWindow = 10;
-const windowMs = 60_000;
-const maxCodes = 100;
 const maxCauses = 3;
 const maxTextLength = 300;
 const plainName = /^[\w$.-]{1,64}$/;
-
-interface Tally {
-  readonly code: string;
-  lines: number;
-  leftOut: number;
-  readonly endsAtMs: number;
-}
-
-const tallies = new Map<string, Tally>();
 
 /** A line: `<guard> <what> <code>: <message>: <error>; <known>; see <page of the code>`. */
 export interface StderrLine {
@@ -36,7 +25,7 @@ export interface StderrLine {
  */
 export function writeStderrLine(line: StderrLine): void {
   const code = nameOr(line.code, "unknown-code");
-  if (isSwitchedOff() || !admit(code)) return;
+  if (isSwitchedOff() || !limit.admits(code)) return;
   const head = [nameOr(line.guard, "a guard"), line.what, code]
     .filter((part) => part !== undefined)
     .join(" ");
@@ -63,38 +52,9 @@ function print(text: string): void {
   }
 }
 
-function admit(code: string): boolean {
-  const nowMs = performance.now();
-  const tally = tallyOf(code, nowMs);
-  if (tally.lines < linesPerWindow) {
-    tally.lines += 1;
-    return true;
-  }
-  tally.leftOut += 1;
-  if (tally.leftOut === 1) setTimeout(close, tally.endsAtMs - nowMs, tally).unref();
-  return false;
-}
-
-function tallyOf(code: string, nowMs: number): Tally {
-  for (const tally of tallies.values()) if (nowMs >= tally.endsAtMs) close(tally);
-  // Our codes are few; an app's own guard may derive codes from what it receives.
-  const hasOwn = tallies.has(code) || docsOf(code) !== undefined || tallies.size < maxCodes;
-  const counted = hasOwn ? code : "other codes";
-  const known = tallies.get(counted);
-  if (known !== undefined) return known;
-  const tally = { code: counted, lines: 0, leftOut: 0, endsAtMs: nowMs + windowMs };
-  tallies.set(counted, tally);
-  return tally;
-}
-
-function close(tally: Tally): void {
-  const { code, leftOut } = tally;
-  // Both its timer and the next line of its code close it.
-  if (tallies.get(code) !== tally) return;
-  tallies.delete(code);
-  if (leftOut > 0 && !isSwitchedOff())
-    print(`${leftOut} more lines with ${code} were left out within a minute`);
-}
+const limit = new LineLimit(10, (text) => {
+  if (!isSwitchedOff()) print(text);
+});
 
 function describe(error: unknown, guard: string): string {
   try {
@@ -109,7 +69,7 @@ function describeCauses(error: unknown, guard: string): string {
   let current = error;
   let earlier = "";
   for (let depth = 0; depth <= maxCauses && current !== undefined && current !== null; depth += 1) {
-    if (!types.isNativeError(current)) return [...parts, "a value that is no Error"].join(", caused by ");
+    if (!isError(current)) return [...parts, "a value that is no Error"].join(", caused by ");
     const { message } = current;
     // A refusal often repeats what its cause says.
     if (message === "" || !earlier.includes(message)) parts.push(describeOne(current, guard));
@@ -178,10 +138,10 @@ async function callOnReject(factoryName: string, call: () => unknown): Promise<v
 
 /** Emits a process warning about an error that is reported nowhere else. */
 export function warnOfError(factoryName: string, what: string, error: unknown): void {
-  const isError = types.isNativeError(error);
+  const isOne = isError(error);
   // The message may quote the request: escaped. The stack repeats it before its frames.
-  const text = isError ? `${error.name}: ${quoteForLog(error.message, 200)}` : "a value that is no Error";
-  const frames = isError ? framesOf(error) : "";
+  const text = isOne ? `${error.name}: ${quoteForLog(error.message, 200)}` : "a value that is no Error";
+  const frames = isOne ? framesOf(error) : "";
   process.emitWarning(`${factoryName} ${what}: ${text}`, frames === "" ? {} : { detail: frames });
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isError } from "../errors.ts";
 import { isGuardError, type GuardError, type Verdict, type VerdictFacts } from "../guard-error.ts";
 import { createRequestFact, type RequestFact } from "../request-fact.ts";
 import { escapeForLog } from "../wire-text.ts";
@@ -73,9 +74,7 @@ function startVerdict(): number {
 
 /** The error to hand on for a throw. A value that is no Error, such as "route", would skip the refusal. */
 function refusedWith(name: string, thrown: unknown): Error {
-  return thrown instanceof Error
-    ? thrown
-    : new Error(`${name} threw a value that is no Error`, { cause: thrown });
+  return isError(thrown) ? thrown : new Error(`${name} threw a value that is no Error`, { cause: thrown });
 }
 
 const passed = { status: undefined, code: undefined };

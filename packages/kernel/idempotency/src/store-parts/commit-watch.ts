@@ -1,3 +1,5 @@
+import { causedBy } from "@countersign/core/internal";
+
 /** SQLSTATE: nothing tells whether the transaction has committed. */
 const unknown = "08007";
 
@@ -30,7 +32,7 @@ export async function watchCommits<T>(connection: unknown, send: () => PromiseLi
 export function commitUnconfirmed(cause?: unknown): Error {
   const message =
     "the commit's wait for a synchronous standby was cancelled: after a failover it may be as if it had never been";
-  return Object.assign(new Error(message, { cause }), { code: unknown });
+  return Object.assign(new Error(message, causedBy(cause)), { code: unknown });
 }
 
 /** Whether {@link watchCommits} is told of such a commit on the connection. */

@@ -59,6 +59,18 @@ function assertNoLeaseOptions(owner: OptionOwner, options: object, names: readon
   throw new OptionError(owner, { option: given, what: "is of lease mode; leave it out beside stores" });
 }
 
+/** What connections, pools and ORMs have, or a `Database` of fromPg() and its like; no stores have one of these. */
+const databaseMethods = [
+  "alone",
+  "exec",
+  "query",
+  "prepare",
+  "execute",
+  "getConnection",
+  "$transaction",
+  "transaction",
+];
+
 /** Reads the option `stores`. Throws an OptionError that says what to give. */
 function readTransactionStores<Tx>(stores: unknown, owner: OptionOwner, name: string): TransactionStores<Tx> {
   if (typeof stores !== "object" || stores === null) {
@@ -78,6 +90,11 @@ function readTransactionStores<Tx>(stores: unknown, owner: OptionOwner, name: st
     ) && hasMethods<NonceStore>(nonces, "claim");
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has the methods; what they answer is checked on use
   if (isFit) return stores as TransactionStores<Tx>;
+  if (databaseMethods.some((method) => typeof Reflect.get(stores, method) === "function")) {
+    const what =
+      "is a database and not its stores: write createStores({ database }), of a library with createStores({ database: fromPg(pool) })";
+    throw new OptionError(owner, { option: name, what });
+  }
   throw new OptionError(owner, {
     option: name,
     what:

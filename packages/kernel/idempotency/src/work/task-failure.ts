@@ -1,4 +1,5 @@
 import { isGuardError } from "@countersign/core";
+import { causedBy } from "@countersign/core/internal";
 
 /** What the attempt of a task may say of the next one, beside its reason. */
 export interface TaskFailureOptions {
@@ -17,7 +18,7 @@ export class TaskError extends Error {
   readonly isFinal: boolean;
 
   constructor(reason: string, { retryInMs, isFinal = false, cause }: TaskFailureOptions = {}) {
-    super(reason, { cause });
+    super(reason, causedBy(cause));
     if (
       retryInMs !== undefined &&
       !(Number.isSafeInteger(retryInMs) && retryInMs >= 0 && retryInMs <= yearMs)

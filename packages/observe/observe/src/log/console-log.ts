@@ -1,5 +1,6 @@
 import {
   escapeForLog,
+  isError,
   option,
   optionError,
   readOptions,
@@ -42,7 +43,7 @@ export function consoleLog(options: ConsoleLogOptions = {}): () => void {
 
 function textOf(error: unknown): string | undefined {
   if (error === undefined) return undefined;
-  return error instanceof Error ? error.message : "a value that is no Error";
+  return isError(error) ? error.message : "a value that is no Error";
 }
 
 function show(value: unknown): string {

@@ -12,8 +12,14 @@ interface DrizzleSql {
   toQuery(config: never): { sql: string; params: unknown[] };
 }
 
+/**
+ * The rows of pg or the answer of mysql2. A result of postgres.js has a `statement`: Drizzle on it is no type of ours, see
+ * {@link fromDrizzle}.
+ */
+type DrizzleResult = object & { readonly statement?: never };
+
 interface DrizzleExecutor {
-  execute(query: string | { getSQL(): DrizzleSql }): PromiseLike<unknown>;
+  execute(query: string | { getSQL(): DrizzleSql }): PromiseLike<DrizzleResult>;
 }
 
 export interface DrizzleTransaction extends DrizzleExecutor {
@@ -27,8 +33,9 @@ export interface DrizzleDb<Tx extends DrizzleTransaction> extends DrizzleExecuto
 const library = "Drizzle";
 
 /**
- * A Drizzle database on a pool of pg or mysql2; handlers get the `tx` of its `transaction`. Throws a TypeError on another one. Drizzle does
- * not tell that PostgreSQL answered COMMIT with ROLLBACK: only a last statement finds that out.
+ * A Drizzle database on a pool of pg or mysql2; handlers get the `tx` of its `transaction`. Throws a TypeError on another one. Drizzle on
+ * postgres.js is refused, by its type too: give Drizzle a pool of pg, or pay by `fromPostgresJs(sql)`. Drizzle does not tell that
+ * PostgreSQL answered COMMIT with ROLLBACK: only a last statement finds that out.
  */
 export function fromDrizzle<Tx extends DrizzleTransaction>(db: DrizzleDb<Tx>): Database<Tx> {
   const dialect = dialectOf(db);
@@ -191,6 +198,13 @@ function dialectOf(db: object): Dialect {
   const client = Object(Reflect.get(db, "$client"));
   if (kinds.has("NodePgDatabase") && String(client.constructor?.name).includes("Pool")) return "postgresql";
   if (kinds.has("MySql2Database") && "getConnection" in client) return "mysql";
+  if (kinds.has("PostgresJsDatabase")) {
+    throw new TypeError(
+      "fromDrizzle: needs a Drizzle database on a pool of pg or mysql2, got one on postgres.js, which rolls back all of a transaction in " +
+        "which any statement has failed; give Drizzle a pool of pg, drizzle(new Pool({ connectionString })) of drizzle-orm/node-postgres, " +
+        "or give createStores the connection of postgres.js itself, fromPostgresJs(sql)",
+    );
+  }
   throw new TypeError(`fromDrizzle: needs a Drizzle database on a pool of pg or mysql2; ${onSqlite}`);
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
+import { causedBy } from "@countersign/core/internal";
 import type { StatementGate } from "@countersign/idempotency/store";
 import { effectOf, refusedEnd } from "./gated-connection.ts";
 import { rolledBack } from "./transaction.ts";
@@ -85,7 +86,7 @@ class Life {
 
   // A lost connection is no mistake of the work's: the caller has to know it.
   #ended(): Error {
-    return new Error("the transaction has ended, or has lost its connection", { cause: this.#cause });
+    return new Error("the transaction has ended, or has lost its connection", causedBy(this.#cause));
   }
 }
 

@@ -1,4 +1,5 @@
 import { isGuardError } from "@countersign/core";
+import { causedBy } from "@countersign/core/internal";
 import type { Database } from "@countersign/idempotency";
 import { type Row, commitUnconfirmed, transactionBroken } from "@countersign/idempotency/store";
 import { isDurable, isTold, waitForStandbys } from "./durability.ts";
@@ -83,5 +84,5 @@ function assertCommitted(rows: readonly Row[], error?: unknown): void {
 }
 
 function notKnown(what: string, cause?: unknown): Error {
-  return Object.assign(new Error(`postgres transactions: ${what}`, { cause }), { code: unknown });
+  return Object.assign(new Error(`postgres transactions: ${what}`, causedBy(cause)), { code: unknown });
 }

@@ -1,3 +1,4 @@
+import { causedBy } from "@countersign/core/internal";
 import type { Database } from "@countersign/idempotency";
 import { commit, transactionId } from "./commit.ts";
 import { sqlStateOf } from "./errors.ts";
@@ -49,8 +50,4 @@ function fault(what: string, cause?: unknown): TypeError {
 function readOnly(library: string, cause?: unknown): Error {
   const remedy = "connect it to the primary, with transactions that may write";
   return new Error(`${factoryName}: transactions of ${library} are read only; ${remedy}`, causedBy(cause));
-}
-
-function causedBy(cause: unknown): ErrorOptions | undefined {
-  return cause === undefined ? undefined : { cause };
 }

@@ -1,5 +1,5 @@
-// A process whose work waits for longer than its transaction may stand idle: node lost-client.mjs LIBRARY. Says what became of the
-// transaction and of the next statement. An `error` event that nobody listens to ends it before.
+// A process whose work waits for longer than its transaction may stand idle, and then loses an idle connection: node lost-client.mjs
+// LIBRARY. Says what became of the transaction and of the next statements. An `error` event that nobody listens to ends it before.
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "pg";
@@ -84,6 +84,17 @@ try {
 } catch {
   ended = "rolled back";
 }
-const [row] = await database.alone("SELECT 'goes on' AS said", []);
-process.stdout.write(`${ended}, ${row.said}\n`);
+
+async function saidNext() {
+  const [row] = await database.alone("SELECT 'goes on' AS said, pg_backend_pid() AS pid", []);
+  return row;
+}
+
+const { said, pid } = await saidNext();
+await others.query("SELECT pg_terminate_backend($1)", [pid]);
+while (await isThere(pid)) await sleep(20);
+await sleep(100);
+// A pool may hand the lost connection out once more.
+const next = await saidNext().catch(saidNext);
+process.stdout.write(`${ended}, ${said}, ${next.said}\n`);
 process.exit(0);

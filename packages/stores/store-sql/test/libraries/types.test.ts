@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { expect, test } from "@jest/globals";
 import type { MySql2Database } from "drizzle-orm/mysql2";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
+import type { PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import type { Knex } from "knex";
 import type { Kysely, Transaction } from "kysely";
 import { fromDrizzle } from "@countersign/store-sql/drizzle";
@@ -34,6 +35,7 @@ export function handlersGetTheLibrarysOwnTransaction(
   knex: Knex,
   onPostgresql: NodePgDatabase,
   onMysql: MySql2Database,
+  onPostgresJs: PostgresJsDatabase,
 ) {
   const databases = [
     fromKysely(kysely),
@@ -63,6 +65,8 @@ export function handlersGetTheLibrarysOwnTransaction(
   fromKnex(kysely);
   // @ts-expect-error -- another library
   fromDrizzle(knex);
+  // @ts-expect-error -- postgres.js rolls back after any failed statement
+  fromDrizzle(onPostgresJs);
   return [areEqual, kyselyIsRefused, knexIsRefused, drizzleIsRefused, drizzleOnMysqlIsRefused];
 }
 

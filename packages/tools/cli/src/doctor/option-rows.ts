@@ -1,5 +1,6 @@
 import type { Built, BuiltFact } from "@countersign/core/internal";
 import { defaultComponents } from "@countersign/http-message-signatures";
+import { coveringComponents } from "@countersign/http-message-signatures/internal";
 import { memberOf } from "../command-io.ts";
 import { shownKey } from "../operator/key-text.ts";
 import type { FindingId, Row } from "./findings.ts";
@@ -126,14 +127,11 @@ function listed(says: string, names: readonly string[], separator: string): stri
   return names.length > 0 && `${says} ${names.join(separator)}`;
 }
 
-// What also covers a component: the target URI holds the path (RFC 9421 section 2.2.2).
-const instead: ReadonlyMap<string, readonly string[]> = new Map([
-  ["@path", ["@path", "@target-uri", "@request-target"]],
-]);
-
 function missingComponents(required: BuiltFact): readonly string[] {
   const bare = new Set(textsOf(required).map((name) => /^"?([^";]+)/.exec(name)?.[1] ?? name));
-  return defaultComponents.filter((name) => !(instead.get(name) ?? [name]).some((one) => bare.has(one)));
+  return defaultComponents.filter(
+    (name) => !(coveringComponents.get(name) ?? [name]).some((one) => bare.has(one)),
+  );
 }
 
 interface Key {

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { fieldLines, type HeaderLines } from "@countersign/core/internal";
 import { proxyTrust } from "@countersign/express/internal";
-import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
+import { addressAdmission, compileAllowlist } from "@countersign/ip-allowlist";
 import { explanation, quoted, refusalOf, verifies, type Explanation, type Remedy } from "./explanation.ts";
 
 type TrustFunction = Parameters<typeof proxyTrust.trustsEverybody>[0];
@@ -11,6 +11,8 @@ export interface ExplainedAddress extends HeaderLines {
   /** Express's `trust proxy`: a number of proxies, addresses, CIDR blocks and its names for them, or `app.get("trust proxy fn")`. Default: none is trusted. */
   readonly trustProxy?: number | readonly string[] | TrustFunction | undefined;
   readonly allow: readonly string[];
+  /** As the check has it. Default false. */
+  readonly ignorePort?: boolean | undefined;
 }
 
 const maxHops = 32;
@@ -19,8 +21,17 @@ const maxHops = 32;
  * Says which address was taken for the client's, which hop decided that, and which one would be admitted. X-Forwarded-For is
  * unauthenticated: an entry that would be admitted is no proof of who called. Throws a TypeError on a bad list.
  */
-export function explainAddress({ peer, trustProxy, allow, rawHeaders }: ExplainedAddress): Explanation {
-  const isAllowed = compileAllowlist(allow);
+export function explainAddress({
+  peer,
+  trustProxy,
+  allow,
+  ignorePort,
+  rawHeaders,
+}: ExplainedAddress): Explanation {
+  const admit = addressAdmission({ allow, ignorePort }, "explainAddress");
+  const codeOf = (given: string): string | undefined =>
+    refusalOf(() => admit(given === "" ? undefined : given));
+  const isAllowed = (given: string): boolean => codeOf(given) === undefined;
   const trusts = trustOf(trustProxy);
   // From the socket outwards: a proxy appends the address of its own peer.
   const hops = [...forwardedFor({ rawHeaders }), peer ?? ""];
@@ -36,7 +47,7 @@ export function explainAddress({ peer, trustProxy, allow, rawHeaders }: Explaine
     return explanation(everybodyTrusted, "trust-proxy-unsafe", details);
   }
   const address = hops[taken] ?? "";
-  const code = refusalOf(() => admitAddress(address === "" ? undefined : address, isAllowed));
+  const code = codeOf(address);
   if (code !== undefined) return explanation(remedyOf(hops, { taken, isAllowed, trustProxy }), code, details);
   return untrusted === -1 && trustProxy !== undefined
     ? explanation(proxyAlone, "ip-is-proxy", details)
@@ -88,7 +99,7 @@ function whyUntrusted(trustProxy: ExplainedAddress["trustProxy"]): string {
 
 interface Taken {
   readonly taken: number;
-  readonly isAllowed: (address: string | undefined) => boolean;
+  readonly isAllowed: (address: string) => boolean;
   readonly trustProxy: ExplainedAddress["trustProxy"];
 }
 
@@ -99,7 +110,10 @@ function remedyOf(hops: readonly string[], { taken, isAllowed, trustProxy }: Tak
     return isIP(bare) !== 0 && isAllowed(bare);
   });
   if (other !== undefined) {
-    const advice = "Let the proxy write addresses alone into X-Forwarded-For";
+    const advice =
+      other[0] === portForm
+        ? "Set the option ignorePort, or let the proxy write addresses alone into X-Forwarded-For"
+        : "Let the proxy write addresses alone into X-Forwarded-For";
     return ["address-form", `${advice}: it has ${quoted(address)}, ${other[0]}.`];
   }
   const admitted = hops.findIndex((hop) => isAllowed(hop));
@@ -122,15 +136,18 @@ function remedyOf(hops: readonly string[], { taken, isAllowed, trustProxy }: Tak
   }
   if (address === "") {
     const advice =
-      "Let the request come over a socket with an address, or from a proxy that names the client";
+      "Let the request come over a socket with an address, or from a proxy that names the client and is counted in trust proxy, as one on " +
+      "a unix socket has to be";
     return ["address-unknown", `${advice}: there is none.`];
   }
   const advice = `Put ${quoted(address)} into the list if it is the caller's, and no other hop is`;
   return ["address-not-listed", `${advice}: ${got}.`];
 }
 
+const portForm = "with a port";
+
 const addressForms: readonly (readonly [says: string, form: RegExp])[] = [
   ["with brackets", /^\[([^\]]+)\](?::\d+)?$/],
-  ["with a port", /^([\d.]+):\d+$/],
+  [portForm, /^([\d.]+):\d+$/],
   ["in quotes", /^["']+([^"']*)["']+$/],
 ];

@@ -2,6 +2,7 @@ import {
   fieldLines,
   option,
   optionError,
+  readSecretText,
   splitOptions,
   type HeaderLines,
   type OptionOwner,
@@ -31,7 +32,9 @@ export const hmacTable = {
 } satisfies OptionTable<Pick<ExplainHmacOptions, "atItsTime" | "secrets">, unknown>;
 
 function readSecrets(secrets: unknown, owner: OptionOwner, name: string): readonly string[] {
-  if (Array.isArray(secrets) && secrets.every((secret) => typeof secret === "string")) return [...secrets];
+  if (Array.isArray(secrets)) {
+    return Array.from(secrets, (secret: unknown, at) => readSecretText(secret, owner, `${name}[${at}]`));
+  }
   throw optionError(owner, name, "a list of secrets", secrets);
 }
 

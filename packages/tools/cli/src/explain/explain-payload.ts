@@ -1,5 +1,5 @@
+import { nearest } from "@countersign/core/internal";
 import { explanation, quoted, verifies, type Explanation, type Remedy } from "./explanation.ts";
-import { nearest } from "./nearest.ts";
 
 /** One fault of a schema, as in `errors` of a 400 and in the `problem` of its GuardError. */
 export interface SchemaFault {

@@ -1,13 +1,18 @@
-import { componentIdentifiers, derivedComponents } from "@countersign/http-message-signatures/internal";
+import { nearest } from "@countersign/core/internal";
+import {
+  componentIdentifiers,
+  derivedComponents,
+  isCovered,
+} from "@countersign/http-message-signatures/internal";
 import {
   defaultComponents,
+  type RequestMessage,
   type SignatureInput,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
 import { isSigned, rightDraft } from "./draft.ts";
 import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
 import { plain } from "./missing-signature.ts";
-import { nearest } from "./nearest.ts";
 import { pace } from "./pace.ts";
 import { explainParameter, isLike, timeFaults } from "./parameter-faults.ts";
 import { remedy, remedyOf, type Told } from "./remedies.ts";
@@ -140,15 +145,24 @@ function quotedOr(text: string | undefined): string {
   return text === undefined ? "none" : quoted(text);
 }
 
-function explainRequired({ check, input }: SignatureContext): Remedy {
+function explainRequired({ check, input, request }: SignatureContext): Remedy {
   const required = check.requiredComponents ?? defaultComponents;
   const covered = (input?.components ?? []).map(componentIdentifiers.textOf);
-  const missing = required.filter((component) => !covered.includes(component));
+  const missing = required.filter((component) => !isCoveredBy(covered, component, request));
   const [first = ""] = missing;
   const like = covered.find((component) => isLike(component, plain(first)));
   return like === undefined
     ? remedy("component-required", { missing: listed(missing) })
     : remedy("component-spelling", { wanted: quoted(first), name: quoted(like) });
+}
+
+function isCoveredBy(covered: readonly string[], required: string, request: RequestMessage): boolean {
+  try {
+    return isCovered(required, new Set(covered), request);
+  } catch {
+    // The query cannot be read, so no component of its parameters covers it.
+    return false;
+  }
 }
 
 function explainName({ input }: SignatureContext): Remedy {

@@ -1,4 +1,4 @@
-import { fieldLines } from "@countersign/core/internal";
+import { fieldLines, secretFault } from "@countersign/core/internal";
 import {
   explainDigest,
   explainHmac,
@@ -140,6 +140,8 @@ function secretsOf({ secretEnv = [] }: ExplainFlags): readonly string[] {
     const secret = process.env[name];
     if (secret === undefined || secret === "")
       throw new UsageError(`--secret-env: the variable ${name} is not set`);
+    const fault = secretFault(secret);
+    if (fault !== undefined) throw new UsageError(`--secret-env: the variable ${name} ${fault}`);
     return secret;
   });
 }

@@ -31,10 +31,13 @@ export function checkKeys(file: string, { keyid, json }: CheckFlags, io: Command
   if (keys.length > 0) io.writeOut(json === true ? keysJson(keys) : keysTable(keys, io));
   for (const fault of faults) {
     const which = fault.keyid === undefined ? "a key" : `key ${shownKey(fault.keyid)}`;
-    io.writeError(`error: ${which}: ${reasonOf(fault.error)}\n`);
+    // A JWK Set may hold keys of its owner that are not for us (RFC 7517 section 5).
+    const severity = fault.isForOthers ? "left out" : "error";
+    io.writeError(`${severity}: ${which}: ${reasonOf(fault.error)}\n`);
   }
   if (keys.length + faults.length === 0) io.writeError("error: the file holds no key\n");
-  return faults.length === 0 && keys.length > 0 ? exitCodes.asExpected : exitCodes.otherwise;
+  const isSound = keys.length > 0 && faults.every(({ isForOthers }) => isForOthers);
+  return isSound ? exitCodes.asExpected : exitCodes.otherwise;
 }
 
 const titles = ["keyid", "alg", "thumbprint (RFC 7638)", "validity"];

@@ -4,6 +4,7 @@ import {
   option,
   optionError,
   readOptions,
+  readSecretText,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
@@ -33,7 +34,7 @@ type InspectedHmac = Omit<WebhookHmacOptions, "secret" | "secrets"> &
 type InspectedBasicAuth = Pick<WebhookBasicAuthOptions, "realm" | "status"> &
   (BasicAuthCredential | { readonly credentials: readonly BasicAuthCredential[] });
 
-type InspectedAddresses = Pick<Parameters<typeof explainAddress>[0], "allow" | "trustProxy">;
+type InspectedAddresses = Pick<Parameters<typeof explainAddress>[0], "allow" | "ignorePort" | "trustProxy">;
 
 /** A store's table of work, as it is looked at: `stores.work`. */
 export type InspectedWork = Pick<WorkStore<never>, "engine" | "list" | "summaries">;
@@ -168,6 +169,8 @@ function namedStores<Store extends object>(form: string, what: string, methods: 
 }
 
 function readSecrets(secrets: unknown = [], by: OptionOwner, name: string): readonly string[] {
-  if (Array.isArray(secrets) && secrets.every((secret) => typeof secret === "string")) return [...secrets];
+  if (Array.isArray(secrets)) {
+    return Array.from(secrets, (secret: unknown, at) => readSecretText(secret, by, `${name}[${at}]`));
+  }
   throw optionError(by, name, "a list of texts", secrets);
 }

@@ -1,6 +1,5 @@
-import { types } from "node:util";
 import { isGuardError } from "@countersign/core";
-import { withoutCredentials } from "@countersign/core/internal";
+import { isError, withoutCredentials } from "@countersign/core/internal";
 import { marginBytes, type Masker } from "../loopback/masking.ts";
 
 /** What a handler, `pay` or a check's own function threw. */
@@ -38,13 +37,13 @@ export function recordError(at: number, from: string, error: unknown): RecordedE
   let current = error;
   while (chain.length < maxChain && (chain.length === 0 || (current !== undefined && current !== null))) {
     chain.push(textsOf(current));
-    current = types.isNativeError(current) ? memberOf(current, "cause") : undefined;
+    current = isError(current) ? memberOf(current, "cause") : undefined;
   }
   return { at, from, chain };
 }
 
 function textsOf(error: unknown): ErrorText {
-  if (!types.isNativeError(error)) {
+  if (!isError(error)) {
     const kind = error === null ? "null" : typeof error;
     const message = typeof error === "string" ? bounded(error, maxMessage) : "";
     return { name: `no Error, but ${kind}`, code: undefined, message, stack: "" };

@@ -1,5 +1,6 @@
 import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { keyDocuments } from "@countersign/http-message-signatures/internal";
 import { isObject } from "./json-text.ts";
 import type { generateKeyPair } from "./key-pair.ts";
 import { readThrown } from "../loopback/index.ts";
@@ -63,7 +64,7 @@ function readKeys(file: string): Record<string, unknown> {
   if (!exists(file)) return {};
   let keys: unknown;
   try {
-    keys = JSON.parse(readFileSync(file, "utf8"));
+    keys = JSON.parse(keyDocuments.withoutByteOrderMark(readFileSync(file, "utf8")));
   } catch (error) {
     throw new KeyFileError(`${file} exists and is not readable as JSON; move it away`, { cause: error });
   }

@@ -1,4 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes, type KeyObject } from "node:crypto";
+import { keyDocuments } from "@countersign/http-message-signatures/internal";
 
 /** An Ed25519 key pair as the lending service would own it; the platform gets `keyid` and `publicKeyPem` only. */
 type SigningKeyPair = {
@@ -27,7 +28,7 @@ export function generateKeyPair(options: { readonly keyid?: string | undefined }
 
 /** Reads an Ed25519 private key. Throws a TypeError that shows nothing of the key. */
 export function importPrivateKey(key: KeyObject | string): KeyObject {
-  const privateKey = typeof key === "string" ? parsePem(key) : key;
+  const privateKey = typeof key === "string" ? parsePem(keyDocuments.withoutByteOrderMark(key)) : key;
   if (privateKey.type !== "private")
     throw new TypeError(`expected a private key, got a ${privateKey.type} key`);
   if (privateKey.asymmetricKeyType !== "ed25519") {

@@ -13,7 +13,11 @@ async function started(options: Partial<SandboxOptions> = {}): Promise<Sandbox> 
 describe("startSandbox", () => {
   test.each<[string, object | undefined, RegExp]>([
     ["no options", undefined, /options must be an object, got undefined/],
-    ["an unknown option", { apikey: "k" }, /unknown option apikey; known options are apiKey, host/],
+    [
+      "an unknown option",
+      { apikey: "k" },
+      /unknown option apikey; did you mean apiKey\? known options are apiKey, host/,
+    ],
     ["no apiKey", { apiKey: undefined }, /option apiKey must be/],
     ["an apiKey with a line break", { apiKey: "test-key\n" }, /option apiKey/],
     ["any address", { host: "0.0.0.0" }, /option host must be a loopback address/],

@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import { secretFault } from "@countersign/core/internal";
 import { signPayload } from "@countersign/webhook-hmac";
 import { parsePayoutUrl } from "../payout-url.ts";
 import type { OutgoingRequest } from "../send-request.ts";
@@ -55,13 +56,12 @@ export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingReq
   };
 }
 
-const unfit = /[\p{Cc}\p{Cs}]/u;
-
 /** The path and query to call. Throws a TypeError, which shows no credential, when webhooks cannot go there. */
 export function endpointTarget({ username, password, secret, ...to }: EndpointRegistration): string {
   for (const [name, value] of Object.entries({ username, password, secret })) {
-    if (typeof value !== "string" || value === "") throw new TypeError(`${name} must not be empty`);
-    if (unfit.test(value)) throw new TypeError(`${name} must not hold control characters`);
+    const fault = typeof value === "string" ? secretFault(value) : "is no string";
+    if (fault !== undefined)
+      throw new TypeError(`${name} must be a non-empty string without control characters: it ${fault}`);
   }
   if (username.includes(":")) throw new TypeError("username must not hold a colon (RFC 7617)");
   return targetOf(to.url, to.allowHttp);
