@@ -272,6 +272,22 @@ const accepted: readonly (readonly [
     { options: { hmac: { scheme: "github" } } },
   ],
   [
+    "a webhook by a scheme with two signatures behind one prefix",
+    () => deliver(body, { "X-Payload-Signature": `v0=${hmac(`${body} `, "hex")},${hmac(body, "hex")}` }),
+    {
+      options: {
+        hmac: {
+          scheme: {
+            header: "X-Payload-Signature",
+            signatureEncodings: ["hex"],
+            prefix: "v0=",
+            separator: ",",
+          },
+        },
+      },
+    },
+  ],
+  [
     "a webhook by a scheme with a time",
     () =>
       deliver(
