@@ -111,7 +111,8 @@ describe("what is found", () => {
 test.each(shown)(
   "every guard of $place that acknowledges messages tells them apart by their key",
   ({ pieces }) => {
-    const guards = pieces.flatMap((piece) => piece.match(/idempotencyGuard\(\{[\s\S]*?\n *\}\)/g) ?? []);
+    const call = /idempotency(?:Guard|Hook)\(\{[\s\S]*?\n *\}\)/g;
+    const guards = pieces.flatMap((piece) => piece.match(call) ?? []);
     const acknowledging = guards.filter((code) => code.includes("doneStatus: 200"));
     expect(acknowledging.filter((code) => !code.includes("fingerprint: () =>"))).toEqual([]);
   },

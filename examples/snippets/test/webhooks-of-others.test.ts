@@ -9,6 +9,8 @@ import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals
 import type { Express, Request } from "express";
 import Database from "libsql";
 import { Pool } from "pg";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
+import { createApp as appOnFastify } from "../dist/guide/fastify-check.js";
 import { createApp as appOfGuide } from "../dist/guide/other-webhooks.js";
 import { createApp as appOnPostgres } from "../dist/guide/webhooks-on-postgres.js";
 import { createApi } from "../dist/idempotency-key.js";
@@ -166,6 +168,23 @@ test.each(recipes)(
     if (tells) expect(handled.mock.calls).toEqual([[first]]);
   },
 );
+
+test("acknowledges a later attempt with other bytes on Fastify, and refuses another signature", async () => {
+  handled.mockClear();
+  const app = appOnFastify(new Database(":memory:"), [bare], handled);
+  const origin = await app.listen({ port: 0, host: "127.0.0.1" });
+  afterTest(() => app.close());
+  const received = { status: 200, text: '{"received":true}' };
+  expect(await deliver(origin, { ...github, body: '{"installation":1}' })).toEqual(received);
+  expect(await deliver(origin, { ...github, body: '{"installation":2}' })).toEqual({ status: 200, text: "" });
+  const forged = {
+    ...github,
+    headers: { ...github.headers, "X-Hub-Signature-256": `sha256=${"0".repeat(64)}` },
+  };
+  const unauthorized = '{"type":"about:blank","title":"Unauthorized","status":401}';
+  expect(await deliver(origin, { ...forged, body: "{}" })).toEqual({ status: 401, text: unauthorized });
+  expect(handled.mock.calls).toEqual([[{ installation: 1 }]]);
+});
 
 describeOnPostgres("the recipe on PostgreSQL", () => {
   const name = isolatedName("deliveries");
