@@ -1,12 +1,15 @@
 // The recipes for webhooks of GitHub, Stripe, Slack, Svix and Shopify, sent what these senders send.
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { promisify } from "node:util";
 import { signPayloadHeaders } from "@countersign/webhook-hmac";
 import { fromPg } from "@countersign/store-sql/pg";
 import { migrate } from "@countersign/store-sql";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { served } from "@countersign/test-support/servers/served.ts";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
-import type { Express, Request } from "express";
+import { captureRawBody } from "@countersign/raw-body";
+import express, { type Express, type Request } from "express";
 import Database from "libsql";
 import { Pool } from "pg";
 import { afterTest } from "@countersign/test-support/runs/after-test.ts";
@@ -215,6 +218,48 @@ describeOnPostgres("the recipe on PostgreSQL", () => {
     });
     const { rows } = await pool.query("SELECT body FROM deliveries");
     expect(rows).toEqual([{ body: { installation: 1 } }]);
+  });
+});
+
+describe("what the page says that does not work", () => {
+  test("is refused with 415: GitHub's default content type", async () => {
+    const body = "payload=%7B%7D";
+    const form = { ...github, body, type: "application/x-www-form-urlencoded" };
+    expect((await deliver(await served(guide()), form)).status).toBe(415);
+  });
+
+  test.each([
+    [undefined, 413],
+    ["25mb", 200],
+  ])("is a delivery over 100 kB behind express.json() with the limit %s: %d", async (limit, status) => {
+    const app = express().use(express.json({ verify: captureRawBody, limit }), guide());
+    const body = JSON.stringify({ text: "x".repeat(150_000) });
+    const told = jest.spyOn(console, "error").mockImplementation(() => {});
+    expect((await deliver(await served(app), { ...github, body })).status).toBe(status);
+    told.mockRestore();
+  });
+
+  test("ends the process: an async handler that throws, on Express 4 without a wrapper", async () => {
+    const run = promisify(execFile);
+    const play = (work: string) =>
+      run(process.execPath, [
+        "--input-type=module",
+        "--eval",
+        `import express from "express4";
+         const work = async () => { throw new Error("the ledger is closed"); };
+         const app = express().get("/", ${work}).use((error, req, res, next) => res.sendStatus(503));
+         const server = app.listen(0, "127.0.0.1", async () => {
+           const { status } = await fetch("http://127.0.0.1:" + server.address().port);
+           console.log(status);
+           process.exit();
+         });`,
+      ]);
+    await expect(play("work")).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/the ledger is closed/),
+    });
+    const wrapped = await play("(req, res, next) => { work(req, res).catch(next); }");
+    expect(wrapped.stdout).toBe("503\n");
   });
 });
 
