@@ -3,6 +3,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { GuardError } from "@countersign/core";
 import { guard } from "@countersign/express";
+import { captureRawBody, payoutEndpoint } from "countersign/payout";
 import { refusal } from "@countersign/fastify";
 import { signPayloadHeaders } from "@countersign/webhook-hmac";
 import { describe, expect, jest, test } from "@jest/globals";
@@ -12,18 +13,21 @@ import {
   Controller,
   Module,
   Post,
+  RequestMethod,
   type ArgumentsHost,
   type ExceptionFilter,
   type INestApplication,
   type MiddlewareConsumer,
 } from "@nestjs/common";
 import { BaseExceptionFilter, NestFactory } from "@nestjs/core";
-import { ExpressAdapter } from "@nestjs/platform-express";
+import { ExpressAdapter, type NestExpressApplication } from "@nestjs/platform-express";
 import { FastifyAdapter } from "@nestjs/platform-fastify";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import Database from "libsql";
 import { createApp, RefusalFilter } from "../../examples/nestjs/dist/checks.js";
 import { afterTest } from "../support/runs/after-test.ts";
+import { send } from "../support/servers/http-client.ts";
+import { payoutScene, signPayout } from "./payout-scene.ts";
 
 async function post(app: INestApplication, path: string, init: RequestInit = {}) {
   if (!Object(app.getHttpServer()).listening) await app.listen(0, "127.0.0.1");
@@ -177,4 +181,39 @@ describe.each([
       expect(answered).toEqual({ status: 503, retryAfter: null, body });
     },
   );
+});
+
+describe("a payout in Nest on Express, by configure()", () => {
+  test.each<
+    [parsers: string, options: object, prepare: (app: NestExpressApplication) => unknown, status: number]
+  >([
+    ["rawBody: true", { rawBody: true }, () => undefined, 200],
+    [
+      "useBodyParser() with captureRawBody",
+      { bodyParser: false },
+      (app) => app.useBodyParser("json", { verify: captureRawBody }),
+      200,
+    ],
+    ["Nest's own parser as it is", {}, () => undefined, 500],
+  ])("meets %s", async (_parsers, options, prepare, status) => {
+    const receive = payoutEndpoint(payoutScene()().options as Parameters<typeof payoutEndpoint>[0]);
+    class App {
+      configure(consumer: MiddlewareConsumer): void {
+        const pay = (_req: unknown, res: { json(value: object): void }): void => res.json({ paid: true });
+        const path = { path: "api/v1/transaction", method: RequestMethod.POST };
+        consumer.apply(receive, pay).forRoutes(path);
+      }
+    }
+    Module({})(App);
+    const app = await NestFactory.create<NestExpressApplication>(App, new ExpressAdapter(), {
+      logger: false,
+      abortOnError: false,
+      ...options,
+    });
+    afterTest(() => app.close());
+    prepare(app);
+    await app.listen(0, "127.0.0.1");
+    const { port } = app.getHttpServer().address() as AddressInfo;
+    expect((await send(port, signPayout())).status).toBe(status);
+  });
 });
