@@ -29,7 +29,7 @@ export class RefusalFilter extends BaseExceptionFilter {
   }
 }
 
-/** `handle` runs once for each delivery; `secrets` are the new and the old. */
+/** `handle` runs once for a delivery; `secrets` are the new and the old. */
 export async function createApp(
   database: SqliteDatabase,
   secrets: readonly string[],

@@ -8,7 +8,7 @@ import { type SqliteDatabase, createStores } from "@countersign/store-sql";
 import { payloadVerifier } from "@countersign/webhook-hmac";
 import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
 
-/** `handle` runs once for each delivery; `secrets` are the new and the old. */
+/** `handle` runs once for a delivery; `secrets` are the new and the old. */
 export function createApp(
   database: SqliteDatabase,
   secrets: readonly string[],
@@ -25,7 +25,7 @@ export function createApp(
     async (request) => {
       await verify(receivedRequest(request), request);
     },
-    // All its 401s look the same. Without it Fastify's answer says the reason.
+    // All its 401s look the same; Fastify's own would say the reason.
     refusal({}),
   );
   const once = idempotencyHook({
