@@ -114,6 +114,7 @@ export const bodies = {
   "raw-body-missing": answered((app) => app.post("/", jsonBody(), end), post()),
   "json-empty": answered(onJson, sends("")),
   "json-invalid": answered(onJson, sends('{"a":1,}')),
+  "json-lone-surrogate": answered(onJson, sends('{"name":"\\ud83d"}')),
   "json-duplicate-key": answered(onJson, sends('{"amount":1,"amount":1000}')),
   "json-forbidden-key": answered(onJson, sends('{"__proto__":{}}')),
   "json-number-range": answered(onJson, sends('{"amount":1e400}')),

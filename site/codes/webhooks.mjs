@@ -272,6 +272,10 @@ export const notices = {
     });
     await handler.handle(parseWebhookEnvelope(Buffer.from(envelope([event()]))));
   }),
+  "event-malformed": noticed("event-malformed", async () => {
+    const malformed = envelope([event({ data: { new_status: "ACTIVE" } })]);
+    await handlerOf().handle(parseWebhookEnvelope(Buffer.from(malformed)));
+  }),
   "event-type-ignored": noticed("event-type-ignored", async () => {
     const handler = handlerOf({ fallback: "ignore" });
     await handler.handle(

@@ -325,7 +325,7 @@ const refused: readonly (Row & { readonly seen: readonly [status: number, code: 
   ...(
     [
       ["a key twice", '{"amount":1,"amount":1000}', "json-duplicate-key"],
-      ["half of a surrogate pair", '{"a":"\\ud800"}', "json-invalid"],
+      ["half of a surrogate pair", '{"a":"\\ud800"}', "json-lone-surrogate"],
       ["__proto__", '{"__proto__":{"isAdmin":true}}', "json-forbidden-key"],
       ["too many levels", `${"[".repeat(65)}${"]".repeat(65)}`, "json-too-deep"],
       ["a number beyond a double", '{"amount":1e999}', "json-number-range"],

@@ -218,6 +218,24 @@ const rows: readonly Row[] = [
     hold: "free",
     rerun: "free",
   },
+  {
+    how: "throws refuse(), to which Nest's own filter responds",
+    act() {
+      throw refuse("no-such-account");
+    },
+    status: 400,
+    hold: "free",
+    rerun: "free",
+  },
+  {
+    how: "throws retryLater(), to which Nest's own filter responds",
+    act() {
+      throw retryLater("closed");
+    },
+    status: 503,
+    hold: "free",
+    rerun: "free",
+  },
 ];
 
 const plays = rows.flatMap((row) => (["hold", "rerun"] as const).map((recovery) => ({ ...row, recovery })));

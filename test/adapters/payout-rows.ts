@@ -105,7 +105,7 @@ const bodies: readonly Row[] = [
         payoutText.replace("{", '{"__proto__":{"amount":{}},'),
         "json-forbidden-key",
       ],
-      ["half a character", payoutText.replace("op_1", String.raw`op_\ud800`)],
+      ["half a character", payoutText.replace("op_1", String.raw`op_\ud800`), "json-lone-surrogate"],
       [
         "bytes that are no UTF-8",
         Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')]),

@@ -25,6 +25,19 @@ function sellerEvent(event_id: string) {
   return { ...event, event_id, type: seller, data: { ...event.data, buyer_id: undefined, seller_id: "s1" } };
 }
 
+// Each would be refused as a whole webhook, or sent again for a day, if it were a fault of more than itself.
+const malformed: readonly string[] = [
+  JSON.stringify(buyerEvent("bad_1", "b1")).replace('"b1"', String.raw`"\ud83d"`),
+  JSON.stringify({ ...buyerEvent("bad_2", "b1"), data: {} }),
+  JSON.stringify({ ...buyerEvent("bad_3", "b1"), timestamp: "yesterday" }),
+  JSON.stringify(buyerEvent("", "b1")),
+  "null",
+];
+const besideMalformed = envelope([]).replace(
+  "[]",
+  `[${[JSON.stringify(buyerEvent("ev_1", "b1")), ...malformed, JSON.stringify(buyerEvent("ev_2", "b2"))].join(",")}]`,
+);
+
 const write = (tables: Tables, tx: Tx, id: string): unknown =>
   tables.sql(tx, `INSERT INTO payments VALUES ('${id}')`);
 
@@ -83,6 +96,44 @@ describe.each(engines)("an inbox on $name", (engine) => {
       ]);
     },
   );
+
+  test.each(adapters)(
+    "behind $name keeps a malformed event as a dead letter at once, and does the others",
+    async (adapter) => {
+      const tables = await engine.open();
+      const { inbox, ended, stores } = processOf(tables);
+      inbox.on(buyer, ({ event_id }, { tx }) => write(tables, tx, event_id));
+      const opened = await adapter.open(webhookScene(false, { options: { handler: inbox } })());
+      expect((await opened.send(deliver(besideMalformed))).status).toBe(200);
+      await ended(["ev_1", "ev_2"]);
+      const dead = async () => (await stores.work.list({ queue: "inbox", state: "dead", limit: 10 })).tasks;
+      await eventually(async () => (await dead()).length === malformed.length);
+      expect((await opened.send(deliver(besideMalformed))).status).toBe(200);
+      await opened.close();
+      expect(new Set(await tables.paid())).toEqual(new Set(["ev_1", "ev_2"]));
+      expect(new Set((await dead()).map(({ attempts, body }) => `${attempts} ${body}`))).toEqual(
+        new Set(malformed.map((text) => `1 {"webhook_id":"wh_1","event":${text}}`)),
+      );
+    },
+  );
+
+  test("whose table is not used commits the events beside a malformed one, which is kept by onDeadLetter", async () => {
+    const tables = await engine.open();
+    const kept: unknown[] = [];
+    const handler = createWebhookHandler({
+      stores: tables.process(),
+      fallback: "ignore",
+      onError: () => {},
+      onDeadLetter: async ({ invalid }) => void kept.push(invalid?.raw),
+    }).on(buyer, ({ event_id }, { tx }) => write(tables, tx, event_id));
+    const opened = await expressAdapter("express 5", express5).open(
+      webhookScene(false, { options: { handler } })(),
+    );
+    expect((await opened.send(deliver(besideMalformed))).status).toBe(200);
+    await opened.close();
+    expect(new Set(await tables.paid())).toEqual(new Set(["ev_1", "ev_2"]));
+    expect(kept).toEqual(malformed.map((text) => JSON.parse(text)));
+  });
 
   test("of two processes that both receive does each event once, and those of an entity in order", async () => {
     const tables = await engine.open();

@@ -230,6 +230,8 @@ const situations: readonly Told[] = [
   },
 ];
 
+const keepingMalformed: WebhookState = { handling: { maxAttempts: 1, onDeadLetter: () => undefined } };
+
 const accepted: readonly (readonly [
   title: string,
   request?: (() => WireRequest) | undefined,
@@ -250,6 +252,16 @@ const accepted: readonly (readonly [
   ["a webhook with line breaks", () => deliver(JSON.stringify(JSON.parse(body), null, 2))],
   ["a webhook with letters beyond ASCII", () => deliver(envelope([event], { note: "Überweisung 💶" }))],
   [
+    "a webhook with half of a surrogate pair in one of its events",
+    () => deliver(envelope([{ ...event, note: "?" }]).replace('"?"', String.raw`"\ud83d"`)),
+    keepingMalformed,
+  ],
+  [
+    "a webhook with an event that has no id",
+    () => deliver(envelope([{ ...event, event_id: undefined }, event])),
+    keepingMalformed,
+  ],
+  [
     "a webhook with the second of two secrets",
     undefined,
     { options: { hmac: { secrets: async () => ["another-secret", "test-secret"] } } },
@@ -258,6 +270,22 @@ const accepted: readonly (readonly [
     "a webhook by another sender's scheme",
     () => deliver(body, { "X-Payload-Signature": [], "X-Hub-Signature-256": `sha256=${hmac(body, "hex")}` }),
     { options: { hmac: { scheme: "github" } } },
+  ],
+  [
+    "a webhook by a scheme with two signatures behind one prefix",
+    () => deliver(body, { "X-Payload-Signature": `v0=${hmac(`${body} `, "hex")},${hmac(body, "hex")}` }),
+    {
+      options: {
+        hmac: {
+          scheme: {
+            header: "X-Payload-Signature",
+            signatureEncodings: ["hex"],
+            prefix: "v0=",
+            separator: ",",
+          },
+        },
+      },
+    },
   ],
   [
     "a webhook by a scheme with a time",

@@ -1,6 +1,11 @@
 import { createHmac } from "node:crypto";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { createWebhookHandler, type WebhookEvent, type WebhookOptions } from "countersign/webhooks";
+import {
+  createWebhookHandler,
+  type CreateWebhookHandlerOptions,
+  type WebhookEvent,
+  type WebhookOptions,
+} from "countersign/webhooks";
 import type { WireRequest } from "../support/servers/http-client.ts";
 import type { WebhookScene } from "./scene.ts";
 import { withOverrides, type Overrides } from "../support/runs/sections.ts";
@@ -51,6 +56,7 @@ export function deliver(
 
 export interface WebhookState {
   readonly options?: Overrides<WebhookOptions<object>>;
+  readonly handling?: Pick<CreateWebhookHandlerOptions, "maxAttempts" | "onDeadLetter">;
   readonly work?: (event: WebhookEvent) => unknown;
   readonly storeOf?: (inner: IdempotencyStore) => IdempotencyStore;
   readonly before?: (store: IdempotencyStore, key: string) => unknown;
@@ -58,7 +64,7 @@ export interface WebhookState {
 
 export function webhookScene(hide: boolean, state: WebhookState = {}): () => WebhookScene {
   return () => {
-    const { options, work = () => undefined, storeOf = (store) => store, before } = state;
+    const { options, handling, work = () => undefined, storeOf = (store) => store, before } = state;
     const inner = memoryIdempotencyStore({ max: 100, retentionMs: 72 * 3_600_000 });
     before?.(inner, "webhook-event:ev_1");
     const store = storeOf(inner);
@@ -72,7 +78,7 @@ export function webhookScene(hide: boolean, state: WebhookState = {}): () => Web
           basicAuth: { credentials: [{ username: "service", password: "test-password" }] },
           hmac: { secrets: [secret], limit: "4kb" },
           https: { dangerouslyAllowHttp: true },
-          handler: createWebhookHandler({ store, fallback: work, onError, storeTimeoutMs: 50 }),
+          handler: createWebhookHandler({ store, fallback: work, onError, storeTimeoutMs: 50, ...handling }),
         },
         options ?? {},
       ),

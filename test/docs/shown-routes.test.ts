@@ -106,3 +106,14 @@ describe("what is found", () => {
     expect(weakRoutes(pieces)).toEqual([]);
   });
 });
+
+// A sender may write other bytes in a later attempt of one message: by its bytes it would be 409 for as long as it is sent again.
+test.each(shown)(
+  "every guard of $place that acknowledges messages tells them apart by their key",
+  ({ pieces }) => {
+    const call = /idempotency(?:Guard|Hook)\(\{[\s\S]*?\n *\}\)/g;
+    const guards = pieces.flatMap((piece) => piece.match(call) ?? []);
+    const acknowledging = guards.filter((code) => code.includes("doneStatus: 200"));
+    expect(acknowledging.filter((code) => !code.includes("fingerprint: () =>"))).toEqual([]);
+  },
+);

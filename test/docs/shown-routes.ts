@@ -19,7 +19,10 @@ const isNode = (value: unknown): value is Node =>
 const payoutEndpoints = ["payoutEndpoint", "payoutPlugin", "payoutRoute"];
 const webhookEndpoints = ["webhookEndpoint", "webhookPlugin", "webhookRoute"];
 // A webhook of another sender: its signature, and each message once.
-const checksOfOthers = ["webhookHmac", "idempotencyGuard"];
+const checksOfOthers = [
+  ["webhookHmac", "idempotencyGuard"],
+  ["payloadVerifier", "idempotencyHook"],
+];
 // The same endpoints made of single middlewares.
 const checksOfPayouts = ["ipAllowlist", "httpSignatureVerify", "jsonBody", "idempotencyGuard"];
 const checksOfWebhooks = ["httpsOnly", "webhookBasicAuth", "webhookHmac", "receiveWebhook"];
@@ -41,7 +44,7 @@ export function weakRoutes(pieces: readonly string[]): readonly string[] {
     const hasOne = (all: readonly string[]): boolean => all.some((name) => names.has(name));
     const hasAll = (all: readonly string[]): boolean => all.every((name) => names.has(name));
     const isWhole = isWebhook
-      ? hasOne(webhookEndpoints) || hasAll(checksOfOthers) || hasAll(checksOfWebhooks)
+      ? hasOne(webhookEndpoints) || checksOfOthers.some(hasAll) || hasAll(checksOfWebhooks)
       : hasOne(payoutEndpoints) || hasAll(checksOfPayouts);
     const isLoosened = [...names].some((name) => name.startsWith("dangerously"));
     return isWhole && !isLoosened ? [] : [path];

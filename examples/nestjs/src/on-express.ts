@@ -45,7 +45,8 @@ class AppModule
   }
 }
 
-// Nest's own parser would keep no bytes; rawBody: true does as well.
+// By default Nest's own parser keeps no bytes. rawBody: true, in place of
+// this and of useBodyParser() below, keeps them as well.
 const app = await NestFactory.create<NestExpressApplication>(AppModule, {
   bodyParser: false,
   logger: ["error", "warn"],

@@ -63,7 +63,7 @@ export function createApi(
     store,
     scope: "events",
     key: (req) => verifiedPayload(req)?.id,
-    // A sender may write another body for the second delivery of one event.
+    // A later attempt of a delivery may have other bytes.
     fingerprint: () => "event",
     doneStatus: 200,
   });

@@ -20,7 +20,7 @@ export function judgeJson(bytes, maxDepth) {
   if (walk.depth > maxDepth) faults.add("json-too-deep");
   if (walk.repeats) faults.add("json-duplicate-key");
   if (walk.reachesPrototype || hasConstructorPrototype(value)) faults.add("json-forbidden-key");
-  if (walk.strings.some((string) => !string.isWellFormed())) faults.add("json-invalid");
+  if (walk.strings.some((string) => !string.isWellFormed())) faults.add("json-lone-surrogate");
   if (walk.numbers.some((digits) => !Number.isFinite(Number(digits)))) faults.add("json-number-range");
   return { value, faults, leastValues: walk.values };
 }

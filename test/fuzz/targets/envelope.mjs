@@ -42,7 +42,7 @@ export const dictionary = [
 ];
 
 const codes =
-  /^(?:json-(?:duplicate-key|empty|forbidden-key|invalid|number-range|too-deep|too-many-values)|envelope-invalid)$/;
+  /^(?:json-(?:duplicate-key|empty|forbidden-key|invalid|lone-surrogate|number-range|too-deep|too-many-values)|envelope-invalid)$/;
 
 export function run(input) {
   const { value: envelopeRead, error } = attempt(() => parseWebhookEnvelope(input, { maxEvents }));
@@ -56,7 +56,10 @@ export function run(input) {
     return error.code;
   }
   const { value: received, faults } = judgeJson(input, 64);
-  assertSame([...faults], [], "what is accepted is JSON without a fault");
+  const { events: _events, ...outside } = received;
+  assertProperty(isWhole(outside), "half a character is accepted in an event alone");
+  faults.delete("json-lone-surrogate");
+  assertSame([...faults], [], "what is accepted is JSON without another fault");
   assertProperty(received.events.length <= maxEvents, "no more events than the limit");
   const { webhook_id: webhookId, timestamp, events, invalid } = envelopeRead;
   assertIdentifier(webhookId, received.webhook_id);
@@ -76,13 +79,20 @@ function assertEvents(received, events, invalid) {
   const valid = events.values();
   for (const [index, one] of received.entries()) {
     const fault = faulty.get(index);
-    if (fault === undefined) assertEvent(valid.next().value, one);
-    else {
-      assertIdentifier(fault.event_id, one.event_id);
-      assertSame(fault.type, one.type, "an invalid event has its type");
+    if (fault === undefined) {
+      assertProperty(isWhole(one), "an event with half a character is invalid");
+      assertEvent(valid.next().value, one);
+    } else {
+      if (fault.event_id !== "") assertIdentifier(fault.event_id, one.event_id);
+      if (fault.type !== "") assertIdentifier(fault.type, one.type);
       assertSame(fault.raw, one, "an invalid event is kept as received");
     }
   }
+}
+
+function isWhole(value) {
+  // JSON.stringify escapes half of a surrogate pair, and nothing else that begins so.
+  return !/\\ud[89a-f]/.test(JSON.stringify(value).replaceAll("\\\\", ""));
 }
 
 function assertEvent(read, received) {

@@ -19,12 +19,15 @@ export const seeds = [
   ` \tt=${now},v1=${right[0]}\t `,
   `t=${now + 301},v1=${early}`,
   `t=${now - 300},v1=${mac(now - 300, secrets[0])}`,
+  `t=${now},v1=${mac(now, "of nobody")},${right[1]}`,
+  `v1=${mac(now, "of nobody")},t=${now},${right[1]}`,
   `t=${now},t=${now},v1=${right[0]}`,
   "",
 ];
 export const maxLength = 400;
 export const dictionary = [
   ...right.map((one) => `v1=${one}`),
+  ...right.map((one) => `,${one}`),
   `v1=${early}`,
   `t=${now}`,
   `t=${now}000`,
@@ -52,14 +55,17 @@ function readReference(line) {
   const times = [];
   const macs = [];
   let entries = 0;
+  let isListed = false;
   for (const entry of line.slice(from, to).split(",")) {
     entries += 1;
     if (entry === "" || [...entry].some((letter) => letter <= " " || letter > "~")) return undefined;
     if (entry.slice(0, 2) === "t=") times.push(entry.slice(2));
-    if (entry.slice(0, 3) !== "v1=") continue;
-    const hex = entry.slice(3).toLowerCase();
-    if (hex.length !== 64 || !isOneOf(hex, `${digits}abcdef`)) return undefined;
-    macs.push(hex);
+    const isNamed = entry.slice(0, 3) === "v1=";
+    const hex = entry.slice(isNamed ? 3 : 0).toLowerCase();
+    const isMac = hex.length === 64 && isOneOf(hex, `${digits}abcdef`);
+    if (isNamed && !isMac) return undefined;
+    isListed = isMac && (isNamed || isListed);
+    if (isListed) macs.push(hex);
   }
   const [time] = times;
   if (entries > 16 || times.length !== 1 || !isOneOf(time, digits) || String(Number(time)) !== time)

@@ -22,6 +22,8 @@ const once = idempotencyGuard({
   stores: createStores({ database }),
   scope: "github",
   key: (req) => req.headers["x-github-delivery"],
+  // A later attempt of a delivery may have other bytes.
+  fingerprint: () => "delivery",
   doneStatus: 200,
   // Runs once for each delivery: its row and the key commit together.
   handle(req) {

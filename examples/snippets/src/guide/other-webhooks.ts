@@ -27,6 +27,22 @@ const signedBy = (
   limit = "1mb",
 ): RequestHandler => webhookHmac({ scheme, secrets, limit });
 
+/** Slack takes the URL of a receiver that answers with the challenge. */
+const answerSlackChallenge: RequestHandler = (req, res, next) => {
+  const { type, challenge } = Object(req.body);
+  if (type === "url_verification") res.json({ challenge });
+  else next();
+};
+
+/** An event has an identifier, and a notice of a rate limit its minute. */
+function slackIdOf(body: unknown): unknown {
+  const { type, event_id, api_app_id, team_id, minute_rate_limited } =
+    Object(body);
+  return type === "app_rate_limited"
+    ? [type, api_app_id, team_id, minute_rate_limited].join(":")
+    : event_id;
+}
+
 /**
  * Each sender has a route of its own; `handle` runs once for each message.
  */
@@ -44,6 +60,9 @@ export function createApp(
       store,
       scope: sender,
       key: idOf,
+      // The identifier decides, not the bytes: they may differ in a later
+      // attempt, such as Stripe's count of pending_webhooks.
+      fingerprint: () => "message",
       // A message that was handled is acknowledged, not refused.
       doneStatus: 200,
     });
@@ -71,11 +90,20 @@ export function createApp(
     once("stripe", (req) => Object(req.body).id),
     handle,
   );
+  // Slack's events, and its slash commands, which are forms.
   app.post(
     "/webhooks/slack",
     signedBy("slack", secrets.slack),
     jsonBody(),
-    once("slack", (req) => Object(req.body).event_id),
+    answerSlackChallenge,
+    once("slack", (req) => slackIdOf(req.body)),
+    handle,
+  );
+  app.post(
+    "/webhooks/slack/commands",
+    signedBy("slack", secrets.slack),
+    express.urlencoded({ extended: false }),
+    once("slack-commands", (req) => Object(req.body).trigger_id),
     handle,
   );
   // The identifier is one of what is signed.

@@ -17,6 +17,8 @@ export function createApp(pool: Pool, secrets: readonly string[]): Express {
     stores: createStores({ database: fromPg(pool) }),
     scope: "github",
     key: (req) => req.headers["x-github-delivery"],
+    // A later attempt of a delivery may have other bytes.
+    fingerprint: () => "delivery",
     doneStatus: 200,
     async handle(req, { tx }) {
       const id = req.headers["x-github-delivery"];

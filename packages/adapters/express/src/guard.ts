@@ -55,6 +55,7 @@ interface Guard {
 
 function createGuard({ name, decide, ways, publishesPass }: Guard): Middleware {
   const middleware: Middleware = (req, res, next) => {
+    assertNodeRequest(name, req);
     const passage = { name, req, res, next, ways, publishesPass, startedAt: verdicts.start() };
     let verdict: void | Promise<unknown>;
     try {
@@ -69,6 +70,15 @@ function createGuard({ name, decide, ways, publishesPass }: Guard): Middleware {
     else void settle(passage, verdict);
   };
   return Object.defineProperty(middleware, "name", { value: `${name}Middleware` });
+}
+
+/** Throws a TypeError for Fastify's request, which holds Node's: by its members a check could pass or refuse what was not sent. */
+function assertNodeRequest(name: string, req: object): void {
+  if ("rawHeaders" in req || !("raw" in req) || !("rawHeaders" in Object(req.raw))) return;
+  throw new TypeError(
+    `${name}Middleware got Fastify's request, and knows Express and node:http: write hook() of @countersign/fastify, ` +
+      "which runs the check behind this middleware, such as payloadVerifier() of webhookHmac()",
+  );
 }
 
 interface Passage {

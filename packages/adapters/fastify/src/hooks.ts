@@ -19,7 +19,14 @@ export const refusalTable = {
 type Next = (error?: Error) => void;
 
 /** One check as a step; `next` gets its throw. */
-export type Hook = (request: FastifyRequest, reply: FastifyReply, next: (error?: unknown) => void) => void;
+type CheckHook = (request: FastifyRequest, reply: FastifyReply, next: (error?: unknown) => void) => void;
+
+/** One check as a hook of any stage; `preParsing` has the body's stream before `next`. */
+export type Hook = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  ...rest: readonly [next: Next] | readonly [payload: unknown, next: Next]
+) => void;
 
 interface StepWays<Found> {
   readonly found: (found: Found) => void;
@@ -34,16 +41,29 @@ export type Refuse = (error: unknown, request: FastifyRequest, reply: FastifyRep
 type Check = (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>;
 
 /**
- * Makes a hook of one check, for `onRequest`, before the body's parser, which reads exactly the checked bytes. A captured body that claims
- * to be JSON is refused too, 400 where two parsers could read it differently and 415 for another media type, because Fastify's parser keeps
- * the last of two members with one name.
+ * Makes a hook of one check, for `onRequest` or `preParsing`, before the body's parser, which reads exactly the checked bytes; a check that
+ * reads no body fits every stage. A captured body that claims to be JSON is refused too, 400 where two parsers could read it differently and
+ * 415 for another media type, because Fastify's parser keeps the last of two members with one name. `refuse`, from `refusal()`, answers
+ * what the check throws. Without it that goes to Fastify's error handler, whose response tells the caller the reason.
  */
-export function hook(name: string, check: Check): Hook {
-  return checkHook(name, (request, reply) => {
+export function hook(name: string, check: Check, refuse?: Refuse): Hook {
+  const run = checkHook(name, (request, reply) => {
     const checked = check(request, reply);
     if (checked === undefined) return assertParsedAlike(request);
     return checked.then(() => assertParsedAlike(request));
   });
+  return (request, reply, ...rest) => {
+    const next: unknown = rest.at(-1);
+    if (!isNext(next)) throw new TypeError(`hook("${name}", …): Fastify gave no function to go on with`);
+    run(request, reply, (error) => {
+      if (error === undefined || refuse === undefined) next(errorOf(error));
+      else refuse(error, request, reply, next);
+    });
+  };
+}
+
+function isNext(value: unknown): value is Next {
+  return typeof value === "function";
 }
 
 /** An app that has taken Fastify's parser of JSON away reads the bytes by its own. */
@@ -52,7 +72,7 @@ function assertParsedAlike({ server, raw }: FastifyRequest): void {
 }
 
 /** Runs a step of Express's adapter on Node's request and response: events, unread bodies, no answer to a client that left. */
-export function checkHook(name: string, check: Check): Hook {
+export function checkHook(name: string, check: Check): CheckHook {
   return (request, reply, next) => {
     composedGuard(name, () => check(request, reply))(request.raw, reply.raw, next);
   };

@@ -1,4 +1,10 @@
-import { createRequestFact, type ReceivedRequest, type RequestFact } from "@countersign/core";
+import {
+  createRequestFact,
+  GuardError,
+  isGuardError,
+  type ReceivedRequest,
+  type RequestFact,
+} from "@countersign/core";
 import {
   appAnswers,
   createWarnOnce,
@@ -76,13 +82,26 @@ export function receivedRequest(request: FastifyRequest, options: ConnectionOpti
         ? node.clientAddress
         : atOnce("clientAddress", options.clientAddress(request));
     },
-    body: (limitBytes) => node.body(limitBytes),
+    body: (limitBytes) => bodyOf(node, limitBytes),
   };
   shareFacts(request.raw, request);
   shareFacts(request.raw, made);
   received.set(request, made);
   receivedRequests.set(request, made);
   return made;
+}
+
+/** Node's body; where Fastify's parser was earlier, the refusal says what to write in Fastify. */
+async function bodyOf(node: ReceivedRequest, limitBytes: number): Promise<Uint8Array> {
+  try {
+    return await node.body(limitBytes);
+  } catch (error) {
+    if (!isGuardError(error) || error.code !== "body-already-consumed") throw error;
+    const message =
+      "Fastify's parser has read the body before this check: give the check's hook() to the route as onRequest or preParsing, in place " +
+      "of preValidation, preHandler or the handler";
+    throw new GuardError({ status: error.status, code: error.code, message, cause: error });
+  }
 }
 
 function atOnce<T>(name: string, answer: T): T {

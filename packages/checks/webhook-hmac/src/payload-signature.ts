@@ -182,20 +182,25 @@ function entriesOf(field: string, separator: ResolvedScheme["separator"]): reado
     : undefined;
 }
 
-/** Undefined for no signature, or a malformed one with the scheme's prefix. */
+/**
+ * Undefined for no signature, or a malformed one with the scheme's prefix. One prefix may precede several signatures, as in `v0=new,old`
+ * while a secret changes: an entry that is a bare signature has the prefix of the entry before it.
+ */
 function signaturesOf(
   entries: readonly string[],
   { prefix, separator, algorithm, signatureEncodings }: ResolvedScheme,
 ): readonly string[] | undefined {
   const signatures: string[] = [];
+  let hasPrefix = false;
   for (const entry of entries) {
-    if (!entry.startsWith(prefix)) {
-      if (separator === undefined) return undefined;
-      continue;
-    }
-    const signature = parseSignature(entry.slice(prefix.length), signatureEncodings, algorithm);
-    if (signature === undefined) return undefined;
-    signatures.push(signature);
+    const isPrefixed = entry.startsWith(prefix);
+    if (!isPrefixed && separator === undefined) return undefined;
+    const text = isPrefixed ? entry.slice(prefix.length) : entry;
+    const signature = parseSignature(text, signatureEncodings, algorithm);
+    if (isPrefixed && signature === undefined) return undefined;
+    // An entry of another kind, such as a time or another version, ends the list of the prefix.
+    hasPrefix = isPrefixed || (hasPrefix && signature !== undefined);
+    if (hasPrefix && signature !== undefined) signatures.push(signature);
   }
   return signatures.length === 0 ? undefined : signatures;
 }

@@ -24,7 +24,10 @@ export interface SignatureScheme {
   readonly algorithm?: SignatureAlgorithm | undefined;
   /** How the signature may be written. Default `["base64"]`. */
   readonly signatureEncodings?: readonly SignatureEncoding[] | undefined;
-  /** Precedes each signature, such as `sha256=` or `v1,`. Entries of a list with another prefix are ignored. */
+  /**
+   * Precedes each signature, such as `sha256=` or `v1,`, or the first of several that follow each other, as in `v0=new,old`. Entries of a list
+   * with another prefix are ignored.
+   */
   readonly prefix?: string | undefined;
   /** Separates the entries of a field with several. Default: the field is one signature. */
   readonly separator?: "," | " " | undefined;

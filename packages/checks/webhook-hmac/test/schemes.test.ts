@@ -203,6 +203,15 @@ describe("a list of signatures", () => {
     ["white space behind a comma", [t, ` ${right}`], "payload-signature-malformed"],
     ["a malformed one beside the right one", [t, "v1=zz", right], "payload-signature-malformed"],
     ["upper case of the version", [t, right.replace("v1", "V1")], "payload-signature-malformed"],
+    ["a bare one after one of its version", [t, wrong, hex(secret)], "passes"],
+    ["a bare one after a bare one", [t, wrong, hex("another"), hex(secret)], "passes"],
+    ["a bare one after the right one", [t, right, hex("another")], "passes"],
+    ["bare ones, none valid", [t, wrong, hex("another")], "payload-signature-wrong"],
+    ["a bare one first", [t, hex(secret), wrong], "payload-signature-wrong"],
+    ["a bare one without a version", [t, hex(secret)], "payload-signature-malformed"],
+    ["a bare one after another version", [t, wrong, "v0=00", hex(secret)], "payload-signature-wrong"],
+    ["a bare one after the time", [wrong, t, hex(secret)], "payload-signature-wrong"],
+    ["a bare one after text that is none", [t, wrong, "zz", hex(secret)], "payload-signature-wrong"],
     ["sixteen entries", [t, ...Array<string>(14).fill(wrong), right], "passes"],
     ["seventeen", [t, ...Array<string>(15).fill(wrong), right], "payload-signature-malformed"],
     ["a hundred thousand", [t, ...Array<string>(100_000).fill("v1=a"), right], "payload-signature-malformed"],
@@ -217,6 +226,36 @@ describe("a list of signatures", () => {
     const svix = headersOf("svix");
     const twice = { ...svix, "svix-signature": `${svix["svix-signature"]}, ${svix["svix-signature"]}` };
     expect(verdictOf(twice, optionsOf("svix"))).toBe("payload-signature-malformed");
+  });
+
+  // What a sender may write while its secret changes.
+  describe.each<[string, SignatureScheme, (hmac: string) => string]>([
+    ["hex and commas", { header: "X-Sig", signatureEncodings: ["hex"], separator: "," }, (hmac) => hmac],
+    [
+      "base64 and spaces",
+      { header: "X-Sig", separator: " " },
+      (hmac) => Buffer.from(hmac, "hex").toString("base64"),
+    ],
+  ])("of %s", (_name, { separator = ",", ...form }, write) => {
+    const of = (key: string): string => write(createHmac("sha256", key).update(body).digest("hex"));
+    const scheme = { ...form, separator, prefix: "v0=" };
+    const fields = {
+      "behind one prefix": `v0=${of("new")}${separator}${of("old")}`,
+      "behind a prefix each": `v0=${of("new")}${separator}v0=${of("old")}`,
+    };
+
+    test.each(Object.entries(fields))("admits the new and the old secret %s, and no other", (_how, field) => {
+      expect(verdictOf(field, { scheme }, ["new"])).toBe("passes");
+      expect(verdictOf(field, { scheme }, ["old"])).toBe("passes");
+      expect(verdictOf(field, { scheme }, ["another"])).toBe("payload-signature-wrong");
+    });
+
+    describe.each(expressVersions)("on %s", (_version, express) => {
+      test.each(Object.entries(fields))("admits the old secret %s", async (_how, field) => {
+        const { app } = siteWith(express, webhookHmac({ secret: "old", scheme }));
+        expect(await post(app, ["X-Sig", field], body)).toMatchObject({ status: 204 });
+      });
+    });
   });
 
   test("is tried with every secret", () => {

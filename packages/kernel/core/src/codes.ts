@@ -13,6 +13,7 @@ export type JsonCode =
   | "json-empty"
   | "json-forbidden-key"
   | "json-invalid"
+  | "json-lone-surrogate"
   | "json-number-range"
   | "json-too-deep"
   | "json-too-many-values";

@@ -31,13 +31,13 @@ const documented: ReadonlySet<string> = new Set(
     "covered-field-missing covered-field-repeated created-in-future created-invalid " +
     "credentials-malformed credentials-missing credentials-unavailable credentials-wrong " +
     "data-invalid dead-letter-failed draining envelope-invalid event-failed event-id-reused " +
-    "event-timed-out event-type-ignored events-busy events-failed events-too-many " +
+    "event-malformed event-timed-out event-type-ignored events-busy events-failed events-too-many " +
     "expires-invalid field-invalid field-limit fingerprint-invalid fingerprint-missing " +
     "fingerprint-unavailable forwarded-for-ignored handler-answered-409 handler-timeout " +
     "handler-without-response header-lines-dropped held hold-lost host-repeated https-required idempotency-guard-twice " +
     "idempotency-key-invalid idempotency-key-missing idempotency-key-reused idempotency-lost " +
     "idempotency-store-unavailable in-flight ip-is-proxy ip-not-allowed ip-unknown " +
-    "json-duplicate-key json-empty json-forbidden-key json-invalid json-number-range json-too-deep " +
+    "json-duplicate-key json-empty json-forbidden-key json-invalid json-lone-surrogate json-number-range json-too-deep " +
     "json-too-many-values key-left-out key-mismatch key-retired key-revoked key-scope " +
     "key-store-unavailable key-unknown key-unusable keyid-invalid keys-changed keys-not-refreshed " +
     "late-statement lease-expired lease-lost media-type-unsupported memory-store method-invalid " +

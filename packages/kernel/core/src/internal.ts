@@ -28,7 +28,14 @@ export {
 } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
 export { comeAgain, deliberate, requestAborted, unanswered, type HeaderFields } from "./guard-error.ts";
-export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
+export {
+  escapeForLog,
+  holdsLoneSurrogate,
+  identifierFault,
+  loneSurrogateRefusal,
+  parseJsonBytes,
+  readJsonBytes,
+} from "./wire-text.ts";
 export { readSecretText, secretFault } from "./secret-text.ts";
 export { keyClaims, shareFacts } from "./request-fact.ts";
 export { causedBy, isError } from "./errors.ts";

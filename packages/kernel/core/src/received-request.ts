@@ -29,7 +29,12 @@ export interface HeaderLines {
 }
 
 /** All values of a field, in the order received; `name` in lower case. A joined view would hide the second of two Content-Type lines. */
-export function fieldLines({ rawHeaders }: HeaderLines, name: string): readonly string[] {
+export function fieldLines(request: HeaderLines, name: string): readonly string[] {
+  const { rawHeaders }: Partial<HeaderLines> = request;
+  if (rawHeaders === undefined) {
+    const what = "a check got a request without rawHeaders, such as Fastify's own";
+    throw new TypeError(`${what}: give it receivedRequest(request) of the adapter`);
+  }
   const lines: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const candidate = rawHeaders[index];

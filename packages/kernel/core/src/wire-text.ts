@@ -25,6 +25,20 @@ const loneSurrogate = /\p{Surrogate}/u;
  * which are counted before any is built: the parser works in one go.
  */
 export function parseJsonBytes(bytes: Buffer, maxDepth: number, maxValues: number = Infinity): ParsedJson {
+  const { text, value, hasLoneSurrogate } = readJsonBytes(bytes, maxDepth, maxValues);
+  if (hasLoneSurrogate) throw loneSurrogateRefusal();
+  return { text, value };
+}
+
+/**
+ * As {@link parseJsonBytes}, but returns text with lone surrogates, which RFC 8259 section 8.2 allows, and says that there are some. The
+ * caller decides which part of the value they spoil.
+ */
+export function readJsonBytes(
+  bytes: Buffer,
+  maxDepth: number,
+  maxValues: number = Infinity,
+): ParsedJson & { readonly hasLoneSurrogate: boolean } {
   if (bytes.length === 0) throw refusal("json-empty", "the body is empty, where JSON is expected");
   const { isAscii, hasEscape, depth, memberCount, valueCount } = scanStructure(bytes);
   const text = isAscii ? bytes.toString("latin1") : decodeUtf8(bytes);
@@ -32,12 +46,12 @@ export function parseJsonBytes(bytes: Buffer, maxDepth: number, maxValues: numbe
   if (valueCount > maxValues) throw tooManyValues(maxValues);
 
   const value = parseWithoutPrototypes(text, hasEscape);
-  // Only an escape can bring a lone surrogate into text that was UTF-8.
-  const parsedCount = countMembers(value, hasEscape);
+  const parsedCount = countMembers(value);
   // The parser keeps the last of two members with one name; another reader of the same bytes may keep the first.
   if (parsedCount !== memberCount)
     throw refusal("json-duplicate-key", "the JSON has one key twice in an object");
-  return { text, value };
+  // Only an escape can bring a lone surrogate into text that was UTF-8.
+  return { text, value, hasLoneSurrogate: hasEscape && holdsLoneSurrogate(value) };
 }
 
 function decodeUtf8(bytes: Buffer): string {
@@ -112,12 +126,7 @@ function scanStructure(bytes: Buffer): JsonStructure {
 }
 
 // Recursion is bounded by the depth that was checked before.
-function countMembers(value: unknown, hasEscapes: boolean): number {
-  if (typeof value === "string") {
-    // RFC 7493 section 2.1: two different such keys become one when a database stores them as UTF-8.
-    if (hasEscapes && loneSurrogate.test(value)) throw invalid();
-    return 0;
-  }
+function countMembers(value: unknown): number {
   if (typeof value === "number") {
     // JSON.parse makes Infinity of 1e400.
     if (!Number.isFinite(value)) throw refusal("json-number-range", "the JSON has a number beyond a double");
@@ -126,12 +135,28 @@ function countMembers(value: unknown, hasEscapes: boolean): number {
   if (typeof value !== "object" || value === null) return 0;
   let count = 0;
   if (Array.isArray(value)) {
-    for (const element of value) count += countMembers(element, hasEscapes);
+    for (const element of value) count += countMembers(element);
     return count;
   }
-  if (hasEscapes && Object.keys(value).some((name) => loneSurrogate.test(name))) throw invalid();
-  for (const member of Object.values(value)) count += 1 + countMembers(member, hasEscapes);
+  for (const member of Object.values(value)) count += 1 + countMembers(member);
   return count;
+}
+
+/** True if a name or a string of this JSON value holds half of a surrogate pair. */
+export function holdsLoneSurrogate(value: unknown): boolean {
+  if (typeof value === "string") return loneSurrogate.test(value);
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.some(holdsLoneSurrogate);
+  return Object.entries(value).some(
+    ([name, member]) => loneSurrogate.test(name) || holdsLoneSurrogate(member),
+  );
+}
+
+/** RFC 7493 section 2.1: two different such texts become one when a database stores them as UTF-8. */
+export function loneSurrogateRefusal(): GuardError<JsonCode> {
+  const message =
+    "the JSON has half of a surrogate pair, such as the escape \\ud800 alone, which is no character";
+  return refusal("json-lone-surrogate", message);
 }
 
 function invalid(): GuardError<JsonCode> {

@@ -10,6 +10,9 @@ describe("parseJsonBytes", () => {
     ["an overlong encoding", "json-invalid", Buffer.from([0x22, 0xc0, 0xaf, 0x22])],
     ["a surrogate as UTF-8", "json-invalid", Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
     ["UTF-16", "json-invalid", Buffer.from("{}", "utf16le")],
+    ["half of a surrogate pair in a text", "json-lone-surrogate", String.raw`["\ud83d"]`],
+    ["half of a surrogate pair in a name", "json-lone-surrogate", String.raw`{"a":{"\ude00":1}}`],
+    ["the halves of a pair in the wrong order", "json-lone-surrogate", String.raw`"\ude00\ud83d"`],
     ["100,000 levels", "json-too-deep", "[".repeat(100_000)],
   ])("refuses %s as %s", async (_name, code, body) => {
     expect(await codeOf(() => parseJsonBytes(Buffer.from(body as string), maxDepth))).toBe(`400 ${code}`);

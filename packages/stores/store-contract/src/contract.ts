@@ -43,7 +43,7 @@ export interface Contract<Harness> {
   readonly definitions: readonly CaseDefinition<Harness>[];
 }
 
-const caseTimeoutMs = 30_000;
+const caseTimeoutMs = 60_000;
 
 const isThere: Readonly<Record<ContractFacility, (harness: StoreHarness<object>) => boolean>> = {
   clock: (harness) => has(harness, "advance"),

@@ -15,7 +15,7 @@ export interface TestRunner {
 }
 
 // Longer than a case takes at most, so that a case's own message is the one that is seen.
-const timeoutMs = 60_000;
+const timeoutMs = 90_000;
 
 /** Hands the cases to a test runner. With jest or node:test: `defineCases(cases, { describe, test })`. */
 export function defineCases(cases: readonly ContractCase[], runner: TestRunner): void {

@@ -6,7 +6,7 @@ import type { WorkStores } from "@countersign/idempotency/work";
 export interface ContractCase {
   /** The rule, as a sentence. Unique within a contract. */
   readonly name: string;
-  /** Makes a store of its own, checks the rule and closes it. Rejects with what was broken; ends within 30 seconds. */
+  /** Makes a store of its own, checks the rule and closes it. Rejects with what was broken; ends within a minute. */
   readonly run: () => Promise<void>;
   /** Why the rule cannot be checked here: what {@link ContractOptions.without} declares as missing. */
   readonly skipped?: string | undefined;

@@ -143,7 +143,7 @@ describe("a case", () => {
     store.claim = (() => new Promise(() => {})) as never;
     const [first] = idempotencyStoreContract(() => ({ store, close() {} }));
     const failed = expect(first?.run()).rejects.toThrow(`the case did not end: ${first?.name}`);
-    await jest.advanceTimersByTimeAsync(30_000);
+    await jest.advanceTimersByTimeAsync(60_000);
     await failed;
   });
 

@@ -47,7 +47,7 @@ describe("defineCases", () => {
     const timeouts: (number | undefined)[] = [];
     const define = (_name: string, _body: unknown, timeoutMs?: number) => timeouts.push(timeoutMs);
     defineCases(cases, { test: Object.assign(define, { skip() {} }) });
-    expect(timeouts[0]).toBeGreaterThan(30_000);
+    expect(timeouts[0]).toBeGreaterThan(60_000);
   });
 });
 

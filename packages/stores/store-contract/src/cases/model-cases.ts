@@ -13,7 +13,7 @@ interface Failure {
 
 // A store that is slow to make is made seldom, and one that fills up stays small.
 const historiesOfStore = 10;
-// A case has 30 seconds. On a busy machine fewer histories are tried, and a failure is shortened less.
+// A case has a minute. On a busy machine fewer histories are tried, and a failure is shortened less.
 const triesMs = 12_000;
 const shortensMs = 8_000;
 

@@ -1,9 +1,11 @@
 import type { GuardError } from "@countersign/core";
 import {
   asBuffer,
+  holdsLoneSurrogate,
   identifierFault,
+  loneSurrogateRefusal,
   option,
-  parseJsonBytes,
+  readJsonBytes,
   readOptions,
   type OptionRule,
   type OptionTable,
@@ -36,8 +38,8 @@ export const envelopeTable: OptionTable<WebhookEnvelopeOptions> = { maxEvents: m
 
 /**
  * Reads the body of a webhook (spec, "Webhook envelope"): strict JSON; further fields and unknown types are kept. Throws a GuardError 400
- * with a `json-…` code, or `envelope-invalid` for a wrong envelope or event identity; 413 `events-too-many` beyond `maxEvents` (default
- * 1,000), `json-too-many-values` beyond 20 times as many values (and 20,000). Wrong time or data does not throw: it goes to `invalid`.
+ * with a `json-…` code, or `envelope-invalid` for a wrong envelope; 413 `events-too-many` beyond `maxEvents` (default 1,000),
+ * `json-too-many-values` beyond 20 times as many values (and 20,000). A malformed event does not throw: it goes to `invalid`.
  */
 export function parseWebhookEnvelope(
   bytes: Uint8Array,
@@ -54,56 +56,80 @@ export class EnvelopeReading {
   readonly envelope: WebhookEnvelope;
   readonly #received: readonly unknown[];
   readonly #source: EventSource;
+  readonly #hasLoneSurrogate: boolean;
   readonly #events: WebhookEvent[] = [];
   readonly #invalid: InvalidWebhookEvent[] = [];
   #next = 0;
 
   constructor(bytes: Uint8Array, maxEvents: number) {
     const maxValues = valuesPerEvent * Math.max(maxEvents, defaultMaxEvents);
-    const { text, value } = parseJsonBytes(asBuffer(bytes), maxDepth, maxValues);
+    const { text, value, hasLoneSurrogate } = readJsonBytes(asBuffer(bytes), maxDepth, maxValues);
     const received = readEnvelope(value);
     if (received instanceof Broken) throw envelopeInvalid(received.issues);
     if (received.events.length > maxEvents) {
       throw webhookRefusal("events-too-many", { message: `the webhook has more than ${maxEvents} events` });
     }
+    // Half a character in an event is a fault of that event alone.
+    if (hasLoneSurrogate && holdsLoneSurrogate({ ...received, events: [] })) throw loneSurrogateRefusal();
+    this.#hasLoneSurrogate = hasLoneSurrogate;
     this.#received = received.events;
     this.envelope = Object.assign(received, { events: this.#events, invalid: this.#invalid });
     this.#source = new EventSource(text);
   }
 
-  /** Reads the next event; false when there is none. Throws when the event has no valid id and type. */
+  /** Reads the next event; false when there is none. */
   readEvent(): boolean {
     const events = this.#received;
     const index = this.#next;
     if (index >= events.length) return false;
     this.#next += 1;
     const received = events[index];
-    const event = readEvent(received);
-    if (!(event instanceof Broken)) {
+    const event = readWellFormed(received, this.#hasLoneSurrogate);
+    if (event instanceof Broken) {
+      const invalid = { index, ...faultOf(received, under(["events", index], event)) };
+      this.#invalid.push(invalid);
+      this.#source.keep(invalid, index);
+    } else {
       this.#events.push(event);
       this.#source.keep(event, index);
-      return true;
     }
-    const identified = readIdentified(received);
-    const place = ["events", index];
-    // At the first one: to find the faults of half a million events takes seconds.
-    if (identified instanceof Broken) throw envelopeInvalid(under(place, identified));
-    const { event_id, type } = identified;
-    const code = event.issues[0]?.path[0] === "timestamp" ? "timestamp-invalid" : "data-invalid";
-    const detail = under(place, event).map(describe).join("; ");
-    this.#invalid.push({ index, event_id, type, code, detail, raw: identified });
     return true;
   }
 }
 
-/** Reads an event that an envelope held, by the same rules, from its JSON in another object. Throws a GuardError. */
-export function readKept(bytes: Buffer): { readonly webhookId: string; readonly event: WebhookEvent } {
-  const { value } = parseJsonBytes(bytes, maxDepth);
+/** An event that an envelope held: either `event` or `invalid` is defined. */
+export type KeptEvent = { readonly webhookId: string } & (
+  | { readonly event: WebhookEvent; readonly invalid: undefined }
+  | { readonly event: undefined; readonly invalid: InvalidWebhookEvent }
+);
+
+/** Reads an event that an envelope held, by the same rules, from its JSON in another object. Throws a GuardError for another text. */
+export function readKept(bytes: Buffer): KeptEvent {
+  const { value, hasLoneSurrogate } = readJsonBytes(bytes, maxDepth);
   const kept = readKeptFields(value);
   if (kept instanceof Broken) throw envelopeInvalid(kept.issues);
-  const event = readEvent(kept.event);
-  if (event instanceof Broken) throw envelopeInvalid(under(["event"], event));
-  return { webhookId: kept.webhook_id, event };
+  const webhookId = kept.webhook_id;
+  const event = readWellFormed(kept.event, hasLoneSurrogate);
+  if (!(event instanceof Broken)) return { webhookId, event, invalid: undefined };
+  const invalid = { index: 0, ...faultOf(kept.event, under(["event"], event)) };
+  return { webhookId, event: undefined, invalid };
+}
+
+/** A malformed event with as much of its identity as it has. */
+function faultOf(raw: unknown, issues: readonly Issue[]): Omit<InvalidWebhookEvent, "index"> {
+  const fields = isObject(raw) ? raw : {};
+  const textOf = (name: "event_id" | "type"): string => {
+    const text = identifier(fields[name]);
+    return text instanceof Broken ? "" : text;
+  };
+  const isTimestamp = issues[0]?.path.at(-1) === "timestamp";
+  return {
+    event_id: textOf("event_id"),
+    type: textOf("type"),
+    code: isTimestamp ? "timestamp-invalid" : "data-invalid",
+    detail: issues.map(describe).join("; "),
+    raw,
+  };
 }
 
 function envelopeInvalid(issues: readonly Issue[]): GuardError<WebhookCode> {
@@ -117,12 +143,6 @@ function envelopeInvalid(issues: readonly Issue[]): GuardError<WebhookCode> {
 function describe({ path, message }: Issue): string {
   const pointer = path.map((part) => `/${String(part)}`).join("");
   return `${pointer === "" ? "the body" : pointer} ${message}`;
-}
-
-interface IdentifiedEvent {
-  readonly event_id: string;
-  readonly type: string;
-  readonly [field: string]: unknown;
 }
 
 interface EnvelopeOfUnchecked {
@@ -212,9 +232,6 @@ const readEnvelope: Rule<EnvelopeOfUnchecked> = objectOf(
   true,
 );
 
-/** An event without these is an error of the whole envelope. Holds for every result of {@link readEvent}. */
-const readIdentified: Rule<IdentifiedEvent> = objectOf({ event_id: identifier, type: identifier });
-
 const readKeptFields: Rule<{ readonly webhook_id: string; readonly event: unknown }> = objectOf({
   webhook_id: identifier,
   event: (received: unknown) => received,
@@ -222,6 +239,12 @@ const readKeptFields: Rule<{ readonly webhook_id: string; readonly event: unknow
 
 /** In the spec's order. */
 export const knownEventTypes: readonly string[] = [...knownEvents.keys()];
+
+/** As {@link readEvent}; an event with half a character is broken, wherever that stands: no database would store it as it came. */
+function readWellFormed(received: unknown, mayHoldLoneSurrogate: boolean): WebhookEvent | Broken {
+  if (!mayHoldLoneSurrogate || !holdsLoneSurrogate(received)) return readEvent(received);
+  return broken("must not hold half of a surrogate pair, such as the escape \\ud800 alone");
+}
 
 function readEvent(received: unknown): WebhookEvent | Broken {
   const type = isObject(received) ? received["type"] : undefined;

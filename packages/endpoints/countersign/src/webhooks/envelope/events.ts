@@ -75,10 +75,11 @@ export type UnknownWebhookEvent = WebhookEventFields<UnknownEventType, unknown>;
 /** An event of a webhook; tell them apart by `type`. */
 export type WebhookEvent = WebhookEventMap[KnownEventType] | UnknownWebhookEvent;
 
-/** An event with an id and a type whose time or data breaks the spec. The other events of its webhook are not affected. */
+/** A malformed event: it breaks the spec, or holds half of a surrogate pair. The other events of its webhook are not affected. */
 export interface InvalidWebhookEvent {
   /** Its position in `events` of the webhook, from 0. */
   readonly index: number;
+  /** Empty if it is missing or no valid identifier; `type` likewise. */
   readonly event_id: string;
   readonly type: string;
   readonly code: "timestamp-invalid" | "data-invalid";

@@ -9,10 +9,15 @@ import {
   type TransactionOwner,
 } from "@countersign/idempotency/internal";
 import type { WebhookEnvelope } from "../envelope/events.ts";
-import { webhookRefusal } from "../refusals.ts";
 import { planOf } from "./event-dispatch.ts";
 import { claimOf, notAcquired, traceEvent, type NotOwned } from "./event-identity.ts";
-import { reportFailure, type EventAttempt, type Reporting, type RoutedHandler } from "./failed-event.ts";
+import {
+  reportFailure,
+  type EventAttempt,
+  type MalformedAttempt,
+  type Reporting,
+  type RoutedHandler,
+} from "./failed-event.ts";
 import type { EventOutcome, WebhookOutcome } from "./webhook-handler-types.ts";
 
 /** PostgreSQL slows beyond 64 subtransactions. */
@@ -24,7 +29,7 @@ export interface Routes {
   readonly onIgnored: (type: string) => void;
 }
 
-/** A valid event that has handlers. */
+/** A valid event that has handlers, or a malformed one that is taken without. */
 export interface BatchEvent {
   readonly position: number;
   readonly attempt: EventAttempt;
@@ -40,6 +45,8 @@ export interface EventBatchesInit {
   readonly keyPrefix: string;
   readonly routes: Routes;
   readonly reporting: Reporting;
+  /** Ends a malformed event, outside of every transaction. Must not reject. Default: it is one of the batch. */
+  readonly endMalformed?: ((attempt: MalformedAttempt) => Promise<EventOutcome>) | undefined;
   /** The keys that the transaction of these events begins with. */
   readonly keysOf: (batch: readonly BatchEvent[]) => readonly KeyAttempt[];
   /** Whether no event is taken behind one whose transaction did not happen: a retry would put that one behind them. */
@@ -73,22 +80,28 @@ export class EventBatches {
   async handle(envelope: WebhookEnvelope): Promise<WebhookOutcome> {
     const { deliveries, firsts, outcomeOf } = planOf(envelope);
     const outcomes: (EventOutcome | undefined)[] = [];
-    const { keyPrefix, routes, reporting } = this.#init;
-    let events = deliveries.flatMap((delivery, position): readonly BatchEvent[] => {
-      if (firsts[position] !== position) return [];
-      const attempt = { delivery, claim: claimOf(delivery, keyPrefix), number: 1 };
-      const { invalid } = delivery;
-      if (invalid !== undefined) {
-        const error = webhookRefusal(invalid.code, { message: invalid.detail });
-        outcomes[position] = reportFailure(reporting, attempt, { outcome: "failed", error });
-        return [];
+    const { keyPrefix, routes, endMalformed } = this.#init;
+    const taken: BatchEvent[] = [];
+    for (const [position, delivery] of deliveries.entries()) {
+      if (firsts[position] !== position) continue;
+      const attempt = { claim: claimOf(delivery, keyPrefix), number: 1 };
+      if (delivery.invalid !== undefined && endMalformed !== undefined) {
+        // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
+        while (workSlices.over) await workSlices.next();
+        const end = (): Promise<EventOutcome> => endMalformed({ ...attempt, delivery });
+        // oxlint-disable-next-line no-await-in-loop -- one malformed event after the other
+        outcomes[position] = await traceEvent(delivery, attempt.number, end);
+        continue;
       }
-      const handlers = routes.handlersOf(delivery.type);
-      if (handlers.length > 0) return [{ position, attempt, handlers }];
+      const handlers = delivery.invalid === undefined ? routes.handlersOf(delivery.type) : [];
+      if (handlers.length > 0 || delivery.invalid !== undefined) {
+        taken.push({ position, attempt: { ...attempt, delivery }, handlers });
+        continue;
+      }
       routes.onIgnored(delivery.type);
       outcomes[position] = "ignored";
-      return [];
-    });
+    }
+    let events: readonly BatchEvent[] = taken;
     while (events.length > 0) {
       // No promise of a synchronous transaction yields to the event loop.
       if (this.isOverdue) {

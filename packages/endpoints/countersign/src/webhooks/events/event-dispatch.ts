@@ -1,5 +1,6 @@
-import { appAnswers, workSlices } from "@countersign/core/internal";
+import { workSlices } from "@countersign/core/internal";
 import type { InvalidWebhookEvent, WebhookEnvelope } from "../envelope/events.ts";
+import { identityOf } from "./event-identity.ts";
 import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
 
 /** Must not reject. */
@@ -98,8 +99,9 @@ function deliveriesOf({ webhook_id: webhookId, events, invalid }: WebhookEnvelop
 function firstPositions(deliveries: readonly EventDelivery[]): readonly number[] {
   const first = new Map<string, number>();
   return deliveries.map((delivery, position) => {
-    const earlier = first.get(delivery.event_id) ?? position;
-    first.set(delivery.event_id, earlier);
+    const identity = identityOf(delivery);
+    const earlier = first.get(identity) ?? position;
+    first.set(identity, earlier);
     return isRepeat(delivery, deliveries[earlier]) ? earlier : position;
   });
 }
@@ -114,12 +116,4 @@ const acknowledgedOutcomes: ReadonlySet<EventOutcome> = new Set([...taken, "dupl
 
 export function isAcknowledged(outcome: EventOutcome): boolean {
   return acknowledgedOutcomes.has(outcome);
-}
-
-/** Throws for a handler that returned its failure: acknowledged as handled, the event would be lost. */
-export function assertHandled(returned: unknown): void {
-  appAnswers.throwFailure(
-    returned,
-    "a handler of events returned a Response, which nobody sends: throw an Error to get the event again",
-  );
 }

@@ -28,10 +28,21 @@ export async function traceEvent(
   return traced(traces.event, trace, { work: () => work(trace), outcomeOf: (outcome) => outcome });
 }
 
+/**
+ * The identity of an event among all that are received. A malformed one has its own, which tells its content too: a later event with the same
+ * id, repaired or broken in another way, is not its duplicate. An `event_id` holds no control character.
+ */
+export function identityOf({ event_id: id, invalid }: EventDelivery): string {
+  if (invalid === undefined) return id;
+  // 132 bits tell contents apart, and leave the key of a usual event whole in a log line.
+  const digest = hash("sha256", JSON.stringify(invalid.raw), "base64url").slice(0, 22);
+  return `${id}\tmalformed-${digest}`;
+}
+
 /** A new attempt at the key of an event. */
 export function claimOf(delivery: EventDelivery, keyPrefix: string): KeyAttempt {
   return {
-    key: keyPrefix + delivery.event_id,
+    key: keyPrefix + identityOf(delivery),
     fingerprint: eventFingerprint(delivery),
     token: randomUUID(),
   };

@@ -8,9 +8,8 @@ import {
   type Steps,
 } from "@countersign/idempotency/internal";
 import { EventBatches, type BatchEvent, type Ended, type Routes } from "./event-batches.ts";
-import { assertHandled } from "./event-dispatch.ts";
 import type { Receiving } from "./event-routes.ts";
-import type { RoutedHandler } from "./failed-event.ts";
+import { assertHandled, giveUpMalformed, type Reporting, type RoutedHandler } from "./failed-event.ts";
 import { latestOnlyHandler } from "./latest-only.ts";
 import { factoryName, type resolveTransactionHandlerOptions } from "./webhook-handler-options.ts";
 import type { EventDelivery, TransactionEventContext } from "./webhook-handler-types.ts";
@@ -21,16 +20,19 @@ export function transacting(
     stores,
     keyPrefix,
     onError,
+    onDeadLetter,
     ...options
   }: Omit<ReturnType<typeof resolveTransactionHandlerOptions>, "fallback">,
   routes: Routes,
 ): Receiving {
   const owner = new TransactionOwner(stores, options, factoryName);
+  const reporting: Reporting = { factory: factoryName, onError, keys: keyNotices(factoryName) };
   const batches = new EventBatches({
     owner,
     keyPrefix,
     routes,
-    reporting: { factory: factoryName, onError, keys: keyNotices(factoryName) },
+    reporting,
+    endMalformed: (attempt) => giveUpMalformed(reporting, attempt, onDeadLetter),
     keysOf: (batch) => batch.map(({ attempt }) => attempt.claim),
     keepsOrder: false,
     steps,

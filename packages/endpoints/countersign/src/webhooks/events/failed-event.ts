@@ -1,10 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { quoteForLog } from "@countersign/core";
-import { publishFailure, publishThrown, type Deadlines } from "@countersign/core/internal";
+import { quoteForLog, type GuardError } from "@countersign/core";
+import { appAnswers, publishFailure, publishThrown, type Deadlines } from "@countersign/core/internal";
 import { failureCounts, type KeyAttempt } from "@countersign/idempotency/internal";
 import type { IdempotencyKeys } from "@countersign/idempotency";
+import type { InvalidWebhookEvent } from "../envelope/events.ts";
+import { webhookRefusal, type WebhookCode } from "../refusals.ts";
 import type { ResolvedWebhookHandlerOptions } from "./webhook-handler-options.ts";
-import type { EventDelivery, EventFailure, EventHandler, EventOutcome } from "./webhook-handler-types.ts";
+import type {
+  DeadLetterHook,
+  EventDelivery,
+  EventFailure,
+  EventHandler,
+  EventOutcome,
+} from "./webhook-handler-types.ts";
 
 /** A handler of any event: each only gets what it was registered for. */
 export type RoutedHandler = EventHandler<never, never>;
@@ -32,6 +40,10 @@ export interface EventAttempt {
   readonly number: number;
 }
 
+export type MalformedAttempt = EventAttempt & {
+  readonly delivery: { readonly invalid: InvalidWebhookEvent };
+};
+
 /** Reports a failed attempt to `onError`, as a notice, or on stderr. Returns the outcome, whatever the hook does. */
 export function reportFailure(
   { factory, keys, onError }: Reporting,
@@ -54,6 +66,62 @@ export function reportFailure(
     void callHook(onError, failureOf(attempt, failed), failing);
   }
   return failed.outcome;
+}
+
+/** What is wrong with a malformed event, as an error. */
+export function malformedError({ code, detail }: InvalidWebhookEvent): GuardError<WebhookCode> {
+  return webhookRefusal(code, { message: detail });
+}
+
+/**
+ * Gives up a malformed event, which no attempt could read, so that the service stops sending it. Does not reject. `onDeadLetter` keeps the
+ * event before it is acknowledged: `failed` if the hook fails. Without the hook an alarm says what was dropped.
+ */
+export async function giveUpMalformed(
+  reporting: Reporting,
+  attempt: MalformedAttempt,
+  onDeadLetter: DeadLetterHook | undefined,
+): Promise<EventOutcome> {
+  const { invalid } = attempt.delivery;
+  const error = malformedError(invalid);
+  if (onDeadLetter !== undefined) {
+    const isKept = await keepDeadLetter(reporting, { attempt, error, onDeadLetter });
+    return reportFailure(reporting, attempt, { outcome: isKept ? "dead-lettered" : "failed", error });
+  }
+  const { key } = attempt.claim;
+  const message = `is of a malformed event, which was acknowledged and not handled: ${invalid.detail}`;
+  reporting.keys.alarm({ code: "event-malformed", key, message, error });
+  // Without the hook the alarm has told it.
+  if (reporting.onError !== undefined) reportFailure(reporting, attempt, { outcome: "dead-lettered", error });
+  return "dead-lettered";
+}
+
+/** Resolves to whether the hook has kept the event. Does not reject: a failing hook is an alarm. */
+export async function keepDeadLetter(
+  { keys }: Reporting,
+  {
+    attempt,
+    error,
+    onDeadLetter,
+  }: { readonly attempt: EventAttempt; readonly error: unknown; readonly onDeadLetter: DeadLetterHook },
+): Promise<boolean> {
+  try {
+    assertHandled(await onDeadLetter(failureOf(attempt, { outcome: "dead-lettered", error })));
+    return true;
+  } catch (fault) {
+    const { key } = attempt.claim;
+    const message = "has an onDeadLetter() that failed";
+    keys.alarm({ code: "dead-letter-failed", key, message, error: fault });
+    return false;
+  }
+}
+
+/** Throws for a handler that returned its failure: acknowledged as handled, the event would be lost. */
+export function assertHandled(returned: unknown): void {
+  appAnswers.throwFailure(
+    returned,
+    "a handler of events returned a Response, which nobody sends: throw an Error to get the event again",
+  );
 }
 
 /** Does not reject: `failing` gets what the hook threw. */

@@ -2,11 +2,13 @@ import type { GuardError } from "@countersign/core";
 import { deliberate } from "@countersign/core/internal";
 import type { LeasedRun, LeaseEnd, Performed, WorkEnd } from "@countersign/idempotency/internal";
 import { webhookRefusal } from "../refusals.ts";
-import { assertHandled } from "./event-dispatch.ts";
 import { claimOf, notAcquired, type EventTrace } from "./event-identity.ts";
 import {
+  assertHandled,
   countFailures,
-  failureOf,
+  giveUpMalformed,
+  keepDeadLetter,
+  malformedError,
   recordFailure,
   reportFailure,
   type EventAttempt,
@@ -23,8 +25,16 @@ export async function handleEvent(
   delivery: EventDelivery,
   trace?: EventTrace,
 ): Promise<EventOutcome> {
-  const handlers = delivery.invalid === undefined ? state.handlersOf(delivery.type) : none;
-  if (handlers.length === 0 && delivery.invalid === undefined) {
+  if (delivery.invalid !== undefined) {
+    if (state.deadLetters !== undefined) return new OwnedEvent(state, delivery, none, trace).outcome();
+    return giveUpMalformed(
+      state,
+      { delivery, claim: claimOf(delivery, state.keyPrefix), number: 1 },
+      undefined,
+    );
+  }
+  const handlers = state.handlersOf(delivery.type);
+  if (handlers.length === 0) {
     state.onIgnored(delivery.type);
     return "ignored";
   }
@@ -156,7 +166,7 @@ class OwnedEvent implements EventContext {
   #assertToBeHandled(): void {
     const { invalid } = this.#attempt.delivery;
     if (invalid !== undefined) {
-      throw deliberate.mark(webhookRefusal(invalid.code, { message: invalid.detail }));
+      throw deliberate.mark(malformedError(invalid));
     }
     const { deadLetters } = this.#state;
     if (deadLetters !== undefined && this.attempt > deadLetters.maxAttempts) {
@@ -175,31 +185,19 @@ class OwnedEvent implements EventContext {
       return { kind: "lost" };
     }
     if (deadLetters !== undefined) {
-      const { claim, number } = this.#attempt;
-      if (number <= deadLetters.maxAttempts) await recordFailure(owner.keys, claim.key, number);
-      if (number >= deadLetters.maxAttempts && (await this.#keepDeadLetter(error))) {
+      const { claim, number, delivery } = this.#attempt;
+      const { maxAttempts, onDeadLetter } = deadLetters;
+      if (number <= maxAttempts) await recordFailure(owner.keys, claim.key, number);
+      // No further attempt could read a malformed event.
+      const isLast = number >= maxAttempts || delivery.invalid !== undefined;
+      const letter = { attempt: this.#attempt, error, onDeadLetter };
+      if (isLast && (await keepDeadLetter(this.#state, letter))) {
         this.#report("dead-lettered", error);
         return this.#done("dead-lettered");
       }
     }
     this.#outcome = this.#report("failed", error);
     return { kind: "threw", error, status: 500 };
-  }
-
-  /** Does not reject. */
-  async #keepDeadLetter(error: unknown): Promise<boolean> {
-    const { keys, deadLetters } = this.#state;
-    try {
-      assertHandled(
-        await deadLetters?.onDeadLetter(failureOf(this.#attempt, { outcome: "dead-lettered", error })),
-      );
-      return true;
-    } catch (fault) {
-      const { key } = this.#attempt.claim;
-      const message = "has an onDeadLetter() that failed";
-      keys.alarm({ code: "dead-letter-failed", key, message, error: fault });
-      return false;
-    }
   }
 
   #done(outcome: "done" | "dead-lettered"): WorkEnd {

@@ -11,6 +11,7 @@ import type { TransactionMode } from "@countersign/idempotency";
 import { keyOptions, LeaseOwner, transactionOptions } from "@countersign/idempotency/internal";
 import type {
   CreateWebhookHandlerOptions,
+  DeadLetterHook,
   EventFailure,
   EventHandler,
   TransactionHandlerOptions,
@@ -18,7 +19,7 @@ import type {
 
 interface DeadLetters {
   readonly maxAttempts: number;
-  readonly onDeadLetter: (failure: EventFailure) => unknown;
+  readonly onDeadLetter: DeadLetterHook;
 }
 
 export interface ResolvedWebhookHandlerOptions {
@@ -57,6 +58,7 @@ export const transactionHandlerTable = {
   ...commonTable,
   ...transactionOptions.table,
   recovery: option.oneOf(["hold", "rerun"], "rerun"),
+  onDeadLetter: option.optional(option.call<DeadLetterHook>(), "an alarm"),
   stores: option.own(transactionOptions.readStores<never>),
 } satisfies OptionTable<TransactionHandlerOptions<never, TransactionMode>, unknown>;
 
@@ -80,7 +82,6 @@ const leaseOptions: readonly string[] = [
   "timeoutMs",
   "handlerTimeoutMs",
   "maxAttempts",
-  "onDeadLetter",
 ];
 
 export const table = {
@@ -169,7 +170,7 @@ function readFallback(fallback: unknown, owner: OptionOwner, name: string): "ign
   throw optionError(owner, name, '"ignore" or a function for events without a handler', fallback);
 }
 
-function isHandler(value: unknown): value is EventHandler & DeadLetters["onDeadLetter"] {
+function isHandler(value: unknown): value is EventHandler & DeadLetterHook {
   return typeof value === "function";
 }
 
@@ -195,7 +196,7 @@ function assertRetention(
 
 const deadLetterForm = "a function that keeps the event, with maxAttempts";
 
-function readDeadLetter(given: unknown, owner: OptionOwner, name: string): DeadLetters["onDeadLetter"] {
+function readDeadLetter(given: unknown, owner: OptionOwner, name: string): DeadLetterHook {
   if (isHandler(given)) return given;
   throw optionError(owner, name, deadLetterForm, given);
 }

@@ -62,8 +62,8 @@ export interface EventContext {
 
 /**
  * Acknowledged: `done`, `accepted` (committed to an inbox), `duplicate` (known before, or earlier in the envelope), `ignored` (no handler,
- * fallback "ignore") and `dead-lettered`. Sent again: `failed` (the handler threw, the event is invalid, or its id is done under another
- * type), `timed-out`, `busy` (runs elsewhere, or still; or waits for the next delivery), `unavailable` (no answer of the store), `in-doubt`
+ * fallback "ignore") and `dead-lettered` (failed too often, or malformed). Sent again: `failed` (the handler threw, or the id is done under
+ * another type), `timed-out`, `busy` (runs elsewhere, or still; or waits for the next delivery), `unavailable` (no answer of the store), `in-doubt`
  * (handled, `done` unconfirmed; or failed, and the store did not say whether something of it has committed).
  */
 export type EventOutcome =
@@ -111,6 +111,8 @@ export type EventFailure = EventDelivery & {
   readonly error: unknown;
 };
 
+export type DeadLetterHook = (failure: EventFailure) => unknown;
+
 export interface CreateWebhookHandlerOptions {
   /** Remembers which events are done; shared by every process that receives them. */
   readonly store: IdempotencyStore;
@@ -140,8 +142,11 @@ export interface CreateWebhookHandlerOptions {
   readonly keyPrefix?: string | undefined;
   /** The number of failed attempts after which `onDeadLetter` gets the event. Default: never. Needs `onDeadLetter`. */
   readonly maxAttempts?: number | undefined;
-  /** Keeps an event that failed `maxAttempts` times. When it returns the event counts as done; a throw repeats it. */
-  readonly onDeadLetter?: ((failure: EventFailure) => unknown) | undefined;
+  /**
+   * Keeps an event that failed `maxAttempts` times, and a malformed one at its first delivery. When it returns the event counts as done; a throw
+   * repeats it. Without it a malformed event is acknowledged with an alarm.
+   */
+  readonly onDeadLetter?: DeadLetterHook | undefined;
   /** Called for every failed attempt, not awaited. Default: a notice, or a line on stderr without subscribers. */
   readonly onError?: ((failure: EventFailure) => unknown) | undefined;
 }
@@ -151,6 +156,8 @@ export interface TransactionHandlerOptions<Tx, Mode extends TransactionMode>
   extends TransactionOptions, Pick<CreateWebhookHandlerOptions, "retentionHours" | "keyPrefix" | "onError"> {
   /** The app's own database, such as `createStores({ database: fromKysely(db) })` makes it. */
   readonly stores: TransactionStores<Tx, Mode>;
+  /** Keeps a malformed event before it is acknowledged, at least once; a throw repeats it. Default: an alarm says what was dropped. */
+  readonly onDeadLetter?: DeadLetterHook | undefined;
   /** For events whose type has no handler: "ignore" acknowledges them; a handler gets them. Required. */
   readonly fallback: "ignore" | EventHandler<WebhookEvent, TransactionEventContext<Tx>, HandlerResult<Mode>>;
 }

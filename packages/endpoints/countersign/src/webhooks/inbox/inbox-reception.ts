@@ -13,14 +13,15 @@ import { TaskError, type ClaimedTask, type NewTask } from "@countersign/idempote
 import { Worker, type TaskWork } from "@countersign/idempotency/work/internal";
 import { readKept } from "../envelope/envelope.ts";
 import { assertReceived, receivedText } from "../envelope/event-text.ts";
-import type { WebhookEnvelope, WebhookEvent } from "../envelope/events.ts";
+import type { InvalidWebhookEvent, WebhookEnvelope, WebhookEvent } from "../envelope/events.ts";
 import { EventBatches, type BatchEvent, type Ended, type Routes } from "../events/event-batches.ts";
-import { eventFingerprint } from "../events/event-identity.ts";
+import { eventFingerprint, identityOf } from "../events/event-identity.ts";
 import type { Receiving } from "../events/event-routes.ts";
 import { handleAll } from "../events/event-transactions.ts";
 import {
   callHook,
   failureOf,
+  malformedError,
   reportFailure,
   type Reporting,
   type RoutedHandler,
@@ -93,7 +94,7 @@ export class InboxReception implements Receiving {
   }
 
   async handle(envelope: WebhookEnvelope): Promise<WebhookOutcome> {
-    for (const event of envelope.events) assertReceived(event);
+    for (const event of [...envelope.events, ...envelope.invalid]) assertReceived(event);
     this.start();
     const outcome = await this.#batches.handle(envelope);
     this.#worker.wake();
@@ -108,11 +109,7 @@ export class InboxReception implements Receiving {
 
   *#add(batch: readonly BatchEvent[], open: OpenTransaction<never>): Steps<readonly Ended[]> {
     const { name, stores } = this.#options;
-    const tasks = batch.map(({ attempt }) => {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a batch has no invalid events
-      const delivery = attempt.delivery as ValidDelivery;
-      return taskOf(delivery, this.#entityOf(delivery.event));
-    });
+    const tasks = batch.map(({ attempt }) => this.#taskOf(attempt.delivery));
     return yield* this.#owner.handle(open, [], {}, function* (): Steps<readonly Ended[]> {
       const added = yield* answerOf(stores.work.add(open.tx, name, tasks));
       return added.map((answer): Ended => {
@@ -120,6 +117,18 @@ export class InboxReception implements Receiving {
         return { refused: { status: "done", fingerprint: keptFingerprint(answer.body) } };
       });
     });
+  }
+
+  /**
+   * The event as a task, with its text as it was verified. A malformed one has no entity: no other event waits for it. Throws a TypeError for
+   * an event that the parser did not make.
+   */
+  #taskOf(delivery: EventDelivery): NewTask {
+    const { event, invalid, webhookId } = delivery;
+    const text = receivedText(event ?? invalid);
+    const body = `{"webhook_id":${JSON.stringify(webhookId)},"event":${text}}`;
+    const entity = event && this.#entityOf(event);
+    return { id: identityOf(delivery), body, entity };
   }
 
   /** Throws a TypeError where the app's function throws: another attempt would ask the same. */
@@ -136,7 +145,14 @@ export class InboxReception implements Receiving {
 
   #workOf(task: ClaimedTask): TaskWork<never> {
     const delivery = deliveryOf(task.body);
+    if (delivery.invalid !== undefined) throw unreadable(delivery.invalid);
     const { type, webhookId } = delivery;
+    // It was malformed when it came, and this version of the code reads it: it takes its place among the events of its id.
+    if (task.id !== delivery.event_id) {
+      const admitted = { id: delivery.event_id, body: task.body, entity: this.#entityOf(delivery.event) };
+      const { name, stores } = this.#options;
+      return { inTransaction: (tx) => answerOf(stores.work.add(tx, name, [admitted])) };
+    }
     const outside = this.outside.get(type);
     if (outside !== undefined) {
       return { outside: (context) => this.#actOutside(outside, delivery, context) };
@@ -168,7 +184,7 @@ export class InboxReception implements Receiving {
 
   #failed(task: ClaimedTask, error: unknown, isDead: boolean): void {
     const { name, onDeadLetter, onError } = this.#options;
-    let delivery: ValidDelivery;
+    let delivery: EventDelivery;
     try {
       delivery = deliveryOf(task.body);
     } catch {
@@ -181,7 +197,8 @@ export class InboxReception implements Receiving {
       claim: { key, fingerprint: "", token: task.token },
       number: task.attempt,
     };
-    const failed = { outcome: isDead ? "dead-lettered" : "failed", error } as const;
+    const told = delivery.invalid === undefined ? error : malformedError(delivery.invalid);
+    const failed = { outcome: isDead ? "dead-lettered" : "failed", error: told } as const;
     // Of dead letters the worker tells too.
     if (!isDead || onError !== undefined) reportFailure(this.#reporting, attempt, failed);
     if (!isDead || onDeadLetter === undefined) return;
@@ -195,21 +212,21 @@ export class InboxReception implements Receiving {
 /** An event that was received. */
 type ValidDelivery = EventDelivery & { readonly event: WebhookEvent };
 
-/** The event as a task, with its text as it was verified. Throws a TypeError for an event that the parser did not make. */
-function taskOf({ webhookId, event_id: id, event }: ValidDelivery, entity: string | undefined): NewTask {
-  const body = `{"webhook_id":${JSON.stringify(webhookId)},"event":${receivedText(event)}}`;
-  return { id, body, entity };
-}
-
-/** Reads the body of a task. Throws a TaskError, final, for one that is no event: another attempt would read the same. */
-function deliveryOf(body: string): ValidDelivery {
+/** Reads the body of a task. Throws a TaskError, final, for one that no envelope held: another attempt would read the same. */
+function deliveryOf(body: string): EventDelivery {
   try {
-    const { webhookId, event } = readKept(Buffer.from(body));
-    const { event_id, type } = event;
-    return { webhookId, event_id, type, event, invalid: undefined };
+    const kept = readKept(Buffer.from(body));
+    const { event_id, type } = kept.event ?? kept.invalid;
+    return { ...kept, event_id, type };
   } catch (error) {
     throw new TaskError("the task's body is no event", { isFinal: true, cause: error });
   }
+}
+
+/** The end of a malformed event: a dead letter, since another attempt would read the same. */
+function unreadable(invalid: InvalidWebhookEvent): TaskError {
+  const cause = malformedError(invalid);
+  return new TaskError(`${invalid.code}: ${invalid.detail}`, { isFinal: true, cause });
 }
 
 /** The fingerprint of a kept event; empty for one that cannot be read. */

@@ -8,6 +8,7 @@ import type {
   WebhookEventMap,
 } from "../envelope/events.ts";
 import type {
+  DeadLetterHook,
   EventFailure,
   EventHandler,
   HandlerResult,
@@ -52,8 +53,8 @@ export interface CreateInboxOptions<Tx, Mode extends TransactionMode> extends Wo
   readonly receiveOnly?: boolean | undefined;
   /** Called for every failed attempt, not awaited. Default: a notice, or a line on stderr without subscribers. */
   readonly onError?: ((failure: EventFailure) => unknown) | undefined;
-  /** Called when an event is given up, not awaited. The event stays a dead letter, whatever the hook does. */
-  readonly onDeadLetter?: ((failure: EventFailure) => unknown) | undefined;
+  /** Called when an event is given up, not awaited; a malformed one is at once. The event stays a dead letter, whatever the hook does. */
+  readonly onDeadLetter?: DeadLetterHook | undefined;
 }
 
 /** Takes webhooks with a commit, and works on their events afterwards. Made by `createInbox`. */

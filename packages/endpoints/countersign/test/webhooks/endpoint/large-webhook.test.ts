@@ -23,6 +23,7 @@ import {
 } from "./endpoint.ts";
 import {
   badEvent,
+  collectNotices,
   countTurns,
   createHandler,
   envelope,
@@ -42,13 +43,14 @@ describe.each(storeKinds)("a webhook of many events on %s", (_name, createStore)
   test.each([
     ["that are handled at once", {}, ids(many), "done"],
     ["that are handled ten at a time", { concurrency: 10 }, ids(many), "done"],
-    ["that are invalid", {}, ids(many).map(badEvent), "failed"],
+    ["that are malformed", {}, ids(many).map(badEvent), "dead-lettered"],
     ["that fail and are counted", { maxAttempts: 2, onDeadLetter: () => {} }, ids(many), "failed"],
   ] as const)("%s gives others their turn", async (_kind, options, events, outcome) => {
     const handler = createHandler({ ...options, store: createStore() }).on("buyer.status_changed", () => {
       if (outcome === "failed") throw new Error("no such buyer");
     });
     const received = envelope(...events);
+    collectNotices();
     const turns = countTurns();
     setClock(1);
     const handled = await handler.handle(received);

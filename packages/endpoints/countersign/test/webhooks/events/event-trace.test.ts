@@ -50,7 +50,7 @@ test("each event is one trace with its type, attempt and outcome", async () => {
     ["d", 'x\\"y', false, undefined, "ignored"],
     ["a", "buyer.status_changed", true, undefined, "duplicate"],
     ["bad", "buyer.status_changed", true, 2, "dead-lettered"],
-    ["e", "buyer.status_changed", true, 1, "failed"],
+    ["e", "buyer.status_changed", true, 1, "dead-lettered"],
   ]);
   for (const { webhookId, durationMs } of heard) {
     expect([webhookId, durationMs]).toEqual(["wh_1", expect.any(Number)]);

@@ -62,16 +62,16 @@ describe.each(storeKinds)("one event_id under two types, in %s", (_kind, createS
     expect(ran).toEqual([repaid]);
   });
 
-  test("handles the valid one when the other is invalid, and goes on telling of that one", async () => {
+  test("handles the valid one when the other is malformed, and goes on telling of that one", async () => {
+    const notices = collectNotices();
     const { handler, ran, failures } = observed();
     const webhook = [badEvent("a"), repaidEvent("a")] as const;
-    expect(await handleAll(handler, ...webhook)).toEqual(["failed", "done"]);
-    expect(await handleAll(handler, ...webhook)).toEqual(["failed", "duplicate"]);
+    expect(await handleAll(handler, ...webhook)).toEqual(["dead-lettered", "done"]);
+    expect(await handleAll(handler, ...webhook)).toEqual(["dead-lettered", "duplicate"]);
     expect(ran).toEqual([repaid]);
-    expect(codesOf(failures)).toEqual([
-      [buyer, "failed", "data-invalid"],
-      [buyer, "failed", "event-id-reused"],
-    ]);
+    const told = [buyer, "dead-lettered", "data-invalid"];
+    expect(codesOf(failures)).toEqual([told, told]);
+    expect(notices.map(({ code }) => code)).toEqual(["event-malformed", "event-malformed"]);
   });
 
   test.each([

@@ -15,7 +15,9 @@ import {
   sleep,
   storeKinds,
   wireEvent,
+  type WireEvent,
 } from "./event-kit.ts";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 
 const buyer = "buyer.status_changed";
 
@@ -331,20 +333,22 @@ describe("the handlers of an event", () => {
   });
 });
 
-describe("an invalid event", () => {
-  test("fails alone, in its place", async () => {
+describe("a malformed event", () => {
+  test("is given up alone, in its place, with an alarm for each content", async () => {
+    const notices = collectNotices();
     const failures: unknown[] = [];
     const handler = createHandler({ onError: (failure) => failures.push(failure) }).on(buyer, () => {});
-    const received = envelope(badEvent("x"), "a", badEvent("y"), badEvent("z"), "b", badEvent("x"));
+    const other = { ...badEvent("x"), data: { buyer_id: 6 } };
+    const received = envelope(badEvent("x"), "a", other, badEvent("z"), "b", badEvent("x"));
     const { acknowledged, events } = await handler.handle(received);
-    expect(acknowledged).toBe(false);
+    expect(acknowledged).toBe(true);
     expect(events.map(({ event_id, outcome }) => `${event_id} ${outcome}`)).toEqual([
-      "x failed",
+      "x dead-lettered",
       "a done",
-      "y failed",
-      "z failed",
+      "x dead-lettered",
+      "z dead-lettered",
       "b done",
-      "x failed",
+      "x duplicate",
     ]);
     expect(failures).toHaveLength(3);
     expect(failures[0]).toMatchObject({
@@ -353,20 +357,31 @@ describe("an invalid event", () => {
       event: undefined,
       invalid: received.invalid[0],
       attempt: 1,
-      outcome: "failed",
+      outcome: "dead-lettered",
       error: { code: "data-invalid", message: received.invalid[0]?.detail },
     });
+    expect(notices.map(({ code }) => code)).toEqual(Array(3).fill("event-malformed"));
+    expect(notices[0]?.message).toMatch(
+      /^key "webhook-event:x\\u0009malformed-.*: \/events\/0\/data\/buyer_id must/,
+    );
   });
 
-  test("is not lost when the app hands over fewer of the valid events", async () => {
+  test("is a process warning where nobody subscribes, and no second line of the event", async () => {
+    expectWarning(/^\[event-malformed\] .* was acknowledged and not handled: \/events\/0\/data\/buyer_id/);
+    const handler = createHandler({ onError: undefined }).on(buyer, () => {});
+    expect(await handleAll(handler, badEvent("x"))).toEqual(["dead-lettered"]);
+  });
+
+  test("is given up where the app hands over fewer of the valid events", async () => {
+    collectNotices();
     const received = envelope("a", "b", badEvent("x"), "c", badEvent("y"));
     const handler = createHandler().on(buyer, () => {});
     const outcome = await handler.handle({ ...received, events: received.events.slice(0, 1) });
-    expect(outcome.acknowledged).toBe(false);
-    expect(outcomes(outcome)).toEqual(["done", "failed", "failed"]);
+    expect(outcomes(outcome)).toEqual(["done", "dead-lettered", "dead-lettered"]);
   });
 
-  test("never reaches a handler, and becomes a dead letter", async () => {
+  test("never reaches a handler, and becomes a dead letter at its first delivery, once", async () => {
+    const notices = collectNotices();
     const letters: unknown[] = [];
     const fallback = jest.fn();
     const handler = createHandler({
@@ -375,12 +390,48 @@ describe("an invalid event", () => {
       onDeadLetter: (failure) => void letters.push(failure),
     }).onAny(fallback);
     const bad = badEvent("x");
-    expect(await handleAll(handler, bad)).toEqual(["failed"]);
     expect(await handleAll(handler, bad)).toEqual(["dead-lettered"]);
     expect(await handleAll(handler, bad)).toEqual(["duplicate"]);
     expect(letters).toMatchObject([
-      { event_id: "x", attempt: 2, outcome: "dead-lettered", event: undefined },
+      { event_id: "x", attempt: 1, outcome: "dead-lettered", event: undefined },
     ]);
     expect(fallback).not.toHaveBeenCalled();
+    expect(notices).toEqual([]);
+  });
+
+  test("comes again until onDeadLetter has kept it", async () => {
+    const notices = collectNotices();
+    let calls = 0;
+    const handler = createHandler({
+      maxAttempts: 2,
+      onDeadLetter() {
+        calls += 1;
+        if (calls < 4) throw new Error("disk full");
+      },
+    });
+    const told: unknown[] = [];
+    // oxlint-disable-next-line no-await-in-loop -- one delivery after the other
+    for (let delivery = 1; delivery <= 5; delivery += 1)
+      told.push(...(await handleAll(handler, badEvent("x"))));
+    expect(told).toEqual(["failed", "failed", "failed", "dead-lettered", "duplicate"]);
+    expect(notices.map(({ code }) => code)).toEqual(Array(3).fill("dead-letter-failed"));
+  });
+
+  test("leaves its id to an event that is sent again as it should be", async () => {
+    const ran: string[] = [];
+    const handler = createHandler({ maxAttempts: 1, onDeadLetter: () => {} }).on(buyer, ({ event_id }) => {
+      ran.push(event_id);
+    });
+    expect(await handleAll(handler, badEvent("x"), "x")).toEqual(["dead-lettered", "done"]);
+    expect(await handleAll(handler, "x", badEvent("x"))).toEqual(["duplicate", "duplicate"]);
+    expect(ran).toEqual(["x"]);
+  });
+
+  test("without an id is told apart by its content", async () => {
+    collectNotices();
+    const handler = createHandler().on(buyer, () => {});
+    const unnamed = (note: number): WireEvent => ({ ...wireEvent(""), note }) as WireEvent;
+    const told = await handleAll(handler, unnamed(1), "a", unnamed(2), unnamed(1));
+    expect(told).toEqual(["dead-lettered", "done", "dead-lettered", "duplicate"]);
   });
 });
