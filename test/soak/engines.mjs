@@ -11,8 +11,8 @@ const longestStandingMs = 4;
 /**
  * An engine has `prepare({ folder, url, isUnique })`, which returns the location of an empty store, as JSON; `open(location)` for a payer;
  * `inspect(location)` for the judge. `pay(payout)` is the handler of lease mode, which may run again under `rerun`, and so does no harm then:
- * the table of payouts refuses a second row. `transactions` has the same for a handler that gets the transaction. Where only such
- * handlers work, the table refuses nothing: a second payment would be seen.
+ * the table of payouts refuses a second row. `faultOf(error)` names a fault of the database in which that table is. `transactions` has `pay`
+ * for a handler that gets the transaction. Where only such handlers work, the table refuses nothing: a second payment would be seen.
  */
 export const engines = {
   sqlite: onDatabase("sqlite", {
@@ -41,6 +41,7 @@ function onDatabase(name, { wait = () => delay(Math.random() * longestHandlingMs
       return {
         idempotency: stores.idempotency,
         nonces: stores.nonces,
+        faultOf: stores.transactions.faultOf,
         pay: (payout) => writeOnce(undefined, "payouts", rowOf(payout)),
         transactions: {
           stores,
@@ -68,10 +69,11 @@ function redis() {
       const client = await connectRedis(url);
       const sendCommand = (args) => client.sendCommand([...args]);
       const { idempotency, nonces } = createRedisStores({ sendCommand, prefix });
-      const { writeOnce } = await open({ file });
+      const { stores, writeOnce } = await open({ file });
       return {
         idempotency,
         nonces,
+        faultOf: stores.transactions.faultOf,
         pay: ({ idempotencyKey }) => writeOnce(undefined, "payouts", { idempotency_key: idempotencyKey }),
       };
     },

@@ -12,7 +12,7 @@ process.env.COUNTERSIGN_STDERR ??= "off";
 const { engine, mode, location, keyid, publicKeyPem, log } = JSON.parse(process.env.SOAK_PAYER);
 process.once("disconnect", () => process.exit(0));
 
-const { idempotency, nonces, pay, transactions } = await engines[engine].open(location);
+const { idempotency, nonces, pay, faultOf, transactions } = await engines[engine].open(location);
 
 // One write() of a short line: a process that is killed has written it, or has not.
 const note = (...words) => appendFileSync(log, `${words.join(" ")}\n`);
@@ -73,7 +73,7 @@ else payUnderLease();
 const passing = new Set(["conflict", "locked", "unavailable"]);
 // The stack of every 503 of the soak would bury its report.
 app.use((error, _req, res, _next) => {
-  const isPassing = passing.has(transactions?.stores.transactions.faultOf(error));
+  const isPassing = passing.has(faultOf(error));
   const status = error.status ?? (isPassing ? 503 : 500);
   if (status === 500) note("fault", JSON.stringify(String(error)));
   if (res.headersSent) res.destroy();
