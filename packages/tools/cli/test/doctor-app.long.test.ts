@@ -87,6 +87,14 @@ describe("countersign doctor --app", () => {
     ["a parser that keeps bytes", `app.use(express.json({ verify: captureRawBody }));\n${mounted}`, []],
     ["other types", `app.use(express.urlencoded(), express.text(), express.raw());\n${mounted}`, []],
     ["bytes", `app.use(express.raw({ type: () => true }));\n${mounted}`, []],
+    [
+      "a controller that calls the endpoint",
+      `const router = express.Router(), endpoint = payout();
+      router.post("/pay", (req, res, next) => endpoint(req, res, next));
+      app.use("/api", router);
+      export { app };`,
+      ["endpoint-wrapped"],
+    ],
     ["trust in everybody", `app.set("trust proxy", true);\n${mounted}`, ["trust-proxy-everybody"]],
     ["a hop count as a text", `app.set("trust proxy", "2");\n${mounted}`, ["trust-proxy-misread"]],
     ["no trust", `app.set("trust proxy", false);\n${mounted}`, ["trust-proxy-unset"]],

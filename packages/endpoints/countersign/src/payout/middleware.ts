@@ -123,7 +123,8 @@ function assertMountPath(req: GuardRequest, endpoint: Middleware): void {
     code: "path-not-mounted",
     message:
       "the request is for another path than the one on which payoutEndpoint() is mounted; write " +
-      "app.post(path, payoutEndpoint(options), handler) with the path as the service calls it",
+      "app.post(path, payoutEndpoint(options), handler) with the path as the service calls it; in a router, give the route " +
+      "the endpoint itself, not a function that calls it",
   });
 }
 

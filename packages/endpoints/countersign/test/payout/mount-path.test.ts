@@ -179,6 +179,14 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
   test.each<[string, Mount]>([
     ["app.use without a path", (app, endpoint, pay) => void app.use(endpoint, pay)],
     [
+      "a router's route whose handler calls it",
+      (app, endpoint, pay, { Router }) =>
+        void app.use(
+          "/api/v1",
+          Router().post("/transaction", (req, res, next) => endpoint(req, res, next), pay),
+        ),
+    ],
+    [
       "router.use in front of routes",
       (app, endpoint, pay, { Router }) => {
         const router = Router();

@@ -71,6 +71,14 @@ const appRows: readonly Row<AppFacts>[] = [
         }),
   ],
   [
+    "endpoint-wrapped",
+    ({ kind, built, guards }) =>
+      kind === "Express" &&
+      built.some(({ factory }) => factory === "payoutEndpoint") &&
+      guards.every(({ name }) => name !== "payoutEndpoint") &&
+      "payoutEndpoint() was called, and no route has what it returned: in a router, a function that calls it makes each payout 404",
+  ],
+  [
     "hook-before-body",
     ({ earlyHooks }) =>
       earlyHooks.map(({ name, step, url = "a scope" }) => {

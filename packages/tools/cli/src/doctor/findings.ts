@@ -26,6 +26,14 @@ export const findingKinds = {
     "error",
     "Mount the guard first, or write express.json({ verify: captureRawBody }).",
   ],
+  "parser-in-front": [
+    "info",
+    "Compare: express.json({ verify: captureRawBody }) is right, without verify each payout is 500.",
+  ],
+  "endpoint-wrapped": [
+    "warning",
+    'Give the route the endpoint itself, as in router.post("/transaction", endpoint).',
+  ],
   "hook-before-body": ["error", "Make idempotencyHook a preHandler of the route."],
   "connection-unset": ["warning", "Behind a proxy, list it in trustProxy; give clientAddress and scheme."],
   "trust-proxy-everybody": [

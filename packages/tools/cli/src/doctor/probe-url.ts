@@ -45,7 +45,7 @@ export async function urlFindings(url: string, timeoutMs: number): Promise<reado
   // A guard refuses both before it looks at the body.
   if (json.status === 400 && text.status !== 400) {
     const message = `broken JSON without a signature is answered 400, anything else ${text.status}: a body parser comes first`;
-    findings.push(found("parser-before-guard", message));
+    findings.push(found("parser-in-front", message));
   }
   return [...findings, ...clockFinding(found, text.clock)];
 }
