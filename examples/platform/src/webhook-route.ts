@@ -43,7 +43,11 @@ export function createPartyHandler(
     // Said aloud, as the scope of payouts: another handler on this store has to have another one.
     keyPrefix: "webhook-event:",
     onError: ({ event_id: eventId, type, outcome, error }) => {
-      logger.warn({ eventId, type, outcome, err: error }, "an event failed, the service will send it again");
+      const what =
+        outcome === "dead-lettered"
+          ? "an event is malformed, and was acknowledged: the service sends it no more"
+          : "an event failed, the service will send it again";
+      logger.warn({ eventId, type, outcome, err: error }, what);
     },
     fallback: record,
   } satisfies Partial<CreateWebhookHandlerOptions>;

@@ -4,6 +4,7 @@ import type { Environment } from "@countersign/example-settings";
 import { describe, expect, test } from "@jest/globals";
 import { pinoLog } from "@countersign/observe/log";
 import { pino } from "pino";
+import { expectWarning } from "@countersign/test-support/runs/expect-warning.ts";
 import { testFolder } from "@countersign/test-support/runs/after-test.ts";
 import { testAuthority } from "@countersign/test-support/servers/certificates.ts";
 import type { PlatformPorts } from "../src/platform.ts";
@@ -52,7 +53,7 @@ describe("the webhook route", () => {
     ]);
   });
 
-  test("acknowledges nothing that it has not applied, and applies the rest", async () => {
+  test("applies the other events of a webhook that has a malformed one, and tells operators of that", async () => {
     const lines: string[] = [];
     const logger = pino({}, { write: (line: string) => lines.push(line) });
     const platform = await run({}, { logger });
@@ -61,8 +62,9 @@ describe("the webhook route", () => {
       { event_id: "ev-2", data: { buyer_id: 7 } },
       { event_id: "ev-3" },
     );
-    expect((await sendTestWebhook(platform.url, { body })).status).toBe(404);
+    expect((await sendTestWebhook(platform.url, { body })).status).toBe(200);
     expect(await inspect(platform, "events")).toMatchObject([{ event_id: "ev-1" }, { event_id: "ev-3" }]);
+    expectWarning(/^\[event-malformed\] .*ev-2/);
     expect(lines.join("")).toContain('"eventId":"ev-2"');
   });
 });

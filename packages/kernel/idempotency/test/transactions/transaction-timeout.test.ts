@@ -115,12 +115,17 @@ describe("a transaction that takes longer than transactionTimeoutMs", () => {
     },
   );
 
-  test.each<[string, Step, Firsts]>([
-    ["the last statement", "keep", {}],
-    ["the look at a transaction that has failed", "probe", { work: fails(boom) }],
-  ])("rolls back only after %s has ended: it may be several statements", async (_what, step, firsts) => {
+  // The step begins in the middle of the time, and so has a second more than the whole.
+  test.each<[string, Step, () => unknown]>([
+    ["the last statement", "keep", () => 1_000],
+    [
+      "the look at a transaction that has failed",
+      "probe",
+      () => sleep(1_000).then(() => Promise.reject(boom)),
+    ],
+  ])("rolls back only after %s has ended: it may be several statements", async (_what, step, work) => {
     const late = deferred();
-    const { run, log } = slow({ ...firsts, [step]: () => late.promise });
+    const { run, log } = scripted({ work, [step]: () => late.promise }, { transactionTimeoutMs: 2_000 });
     expect(await endOf(run)).toMatchObject({ code: "transaction-timed-out" });
     await sleep(50);
     expect(log).toEqual(["connect", "begin", "work", step]);
