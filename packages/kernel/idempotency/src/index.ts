@@ -9,7 +9,7 @@ export { retryLater } from "./attempt-end.ts";
 export { IdempotencyKeys, idempotencyKeys, type DrainOptions, type DrainReport } from "./idempotency-keys.ts";
 export type { IdempotencyKeysOptions } from "./key-options.ts";
 export type { OwnedKey } from "./owned-key.ts";
-export type { Database, DatabasePool, SqlValue } from "./transactions/database.ts";
+export type { Database, ConnectionPool, SqlValue } from "./transactions/database.ts";
 export type { ClosedStatements, StatementGate } from "./transactions/statement-gate.ts";
 export type {
   NoPromise,

@@ -10,7 +10,7 @@ export interface Within<Tx> {
 }
 
 /** A pool of connections. */
-export interface DatabasePool {
+export interface ConnectionPool {
   /** The pool itself, by which two databases on the same one are known. */
   readonly of: object;
   /** How many connections it has at most. */
@@ -41,7 +41,7 @@ export interface Database<Tx> {
    */
   readonly tellsOpen?: boolean | undefined;
   /** The pool from which run() takes its connection, with their number. Undefined where the library does not tell, or not yet. */
-  pool?(): DatabasePool | undefined;
+  pool?(): ConnectionPool | undefined;
   /**
    * Runs `work` once between BEGIN and COMMIT. Resolves to its result after COMMIT was answered; rolls back and rejects with its own error
    * when it rejects. Never repeats it.

@@ -1,4 +1,4 @@
-import type { Database, DatabasePool, SqlValue, StatementGate } from "@countersign/idempotency";
+import type { Database, ConnectionPool, SqlValue, StatementGate } from "@countersign/idempotency";
 import type { Within } from "@countersign/idempotency/store";
 import {
   changeOn,
@@ -81,7 +81,7 @@ export function fromKnex<Tx extends KnexTransaction>(knex: KnexInstance<Tx>): Da
 }
 
 /** The pool of a client of Knex. */
-export function knexPool(client: object): DatabasePool | undefined {
+export function knexPool(client: object): ConnectionPool | undefined {
   const pool: unknown = Reflect.get(client, "pool");
   return poolOfSize(pool, Reflect.get(Object(pool), "max"));
 }

@@ -1,4 +1,4 @@
-import type { Database, DatabasePool, SqlValue, StatementGate } from "@countersign/idempotency";
+import type { Database, ConnectionPool, SqlValue, StatementGate } from "@countersign/idempotency";
 import type { Row, Within } from "@countersign/idempotency/store";
 import {
   assertDriverConnection,
@@ -58,7 +58,7 @@ interface Sender {
   readonly sendsScripts: boolean;
   readonly tellsUnconfirmed: boolean;
   readonly tellsOpen: boolean;
-  readonly pool: DatabasePool | undefined;
+  readonly pool: ConnectionPool | undefined;
   /** Outside of any transaction. */
   readonly alone: Line;
   /** Makes the statements of a transaction pass the gate, but not those of {@link Sender.inside}. */

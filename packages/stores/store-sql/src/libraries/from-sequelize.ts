@@ -1,4 +1,4 @@
-import type { Database, DatabasePool, SqlValue, StatementGate } from "@countersign/idempotency";
+import type { Database, ConnectionPool, SqlValue, StatementGate } from "@countersign/idempotency";
 import type { Within } from "@countersign/idempotency/store";
 import {
   assertDriverConnection,
@@ -76,7 +76,7 @@ export function fromSequelize<Tx extends SequelizeTransaction>(
 }
 
 /** With replication it has one for reads, and this one. */
-function sequelizePool(connectionManager: object): DatabasePool | undefined {
+function sequelizePool(connectionManager: object): ConnectionPool | undefined {
   const pool: unknown = Reflect.get(connectionManager, "pool");
   const writing: unknown = Reflect.get(Object(pool), "write") ?? pool;
   return poolOfSize(writing, Reflect.get(Object(writing), "maxSize"));

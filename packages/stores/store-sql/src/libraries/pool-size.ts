@@ -1,13 +1,13 @@
-import type { DatabasePool } from "@countersign/idempotency";
+import type { ConnectionPool } from "@countersign/idempotency";
 
 /** The pool, if its number of connections is known: `size` as the library or its driver has it. */
-export function poolOfSize(pool: unknown, size: unknown): DatabasePool | undefined {
+export function poolOfSize(pool: unknown, size: unknown): ConnectionPool | undefined {
   const isKnown = typeof size === "number" && Number.isSafeInteger(size) && size > 0;
   return isKnown && typeof pool === "object" && pool !== null ? { of: pool, size } : undefined;
 }
 
 /** A pool of pg, or one of mysql2, with callbacks or promises. */
-export function driverPool(pool: unknown): DatabasePool | undefined {
+export function driverPool(pool: unknown): ConnectionPool | undefined {
   const inner: unknown = Reflect.get(Object(pool), "pool");
   const sizes = [
     memberOf(memberOf(pool, "options"), "max"),
