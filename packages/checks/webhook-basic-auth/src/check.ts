@@ -3,7 +3,7 @@ import { createRequestFact, GuardError, type RequestFact } from "@countersign/co
 import {
   askApp,
   fieldLines,
-  secretFault,
+  isCredentialText,
   unanswered,
   type HeaderLines,
   type OptionOwner,
@@ -142,7 +142,7 @@ function readUserPass(line: string, refuse: Refuse): UserPass {
 
 /** Refuses impossible text and second spellings: basic-auth also takes base64url, missing padding and bytes that are no UTF-8. */
 function assertCanonical(userPass: UserPass, refuse: Refuse): void {
-  const isText = [userPass.username, userPass.password].every((text) => secretFault(text) === undefined);
+  const isText = isCredentialText(userPass.username) && isCredentialText(userPass.password);
   if (!isText || serializeToken(userPass) !== userPass.token) throw refuse("malformed");
 }
 

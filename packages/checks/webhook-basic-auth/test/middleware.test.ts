@@ -120,6 +120,17 @@ describe("webhookBasicAuth", () => {
     expect(codeOf(await run(guard, requestOf([basic("lender", "e\u0301")])))).toBe("credentials-wrong");
   });
 
+  test.each([
+    ["a byte order mark", "\uFEFFtest-secret"],
+    ["spaces alone", "  "],
+  ])(
+    "takes a password with %s that a caller sends for a wrong one, not for a malformed one",
+    async (_name, password) => {
+      const guard = webhookBasicAuth({ username: "lender", password: "test-secret-1" });
+      expect(codeOf(await run(guard, requestOf([basic("lender", password)])))).toBe("credentials-wrong");
+    },
+  );
+
   test("admits each of several credentials, and says which", async () => {
     const credentials = [
       { username: "new", password: "test-secret-2" },

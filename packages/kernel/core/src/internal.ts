@@ -36,7 +36,7 @@ export {
   parseJsonBytes,
   readJsonBytes,
 } from "./wire-text.ts";
-export { readSecretText, secretFault } from "./secret-text.ts";
+export { isCredentialText, readSecretText, secretFault } from "./secret-text.ts";
 export { keyClaims, shareFacts } from "./request-fact.ts";
 export { causedBy, isError } from "./errors.ts";
 export { nearest } from "./nearest.ts";

@@ -3,6 +3,11 @@ import { OptionError, optionError, type OptionOwner } from "./options.ts";
 // RFC 7617 section 2 forbids control characters; the parser of basic authentication takes no line terminator of any kind.
 const unfit = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
 
+/** True if a text that somebody has sent could be a user name or a password: not empty, and without control characters. */
+export function isCredentialText(text: string): boolean {
+  return text !== "" && !unfit.test(text);
+}
+
 /**
  * Says why a text cannot be a secret, such as "ends with a line feed"; undefined if it can. Somebody else computes with the same secret:
  * what a file or an editor adds to it is refused, never taken off. The reason holds nothing of the text.
