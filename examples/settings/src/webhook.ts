@@ -1,4 +1,4 @@
-import { secretFault } from "@countersign/core/internal";
+import { secretFault, userNameFault } from "@countersign/core/internal";
 import { generateEndpoint } from "countersign/webhooks";
 import { optional, type Environment } from "./environment.ts";
 import { SettingError } from "./setting-error.ts";
@@ -57,12 +57,14 @@ function generatedPath(): string {
 }
 
 function parseUsername(variable: string, text: string): string {
-  if (!text.includes(":")) return parsePassword(variable, text);
-  throw new SettingError(variable, "a text without colons");
+  return parseFaultless(variable, text, userNameFault(text));
 }
 
 function parsePassword(variable: string, text: string): string {
-  const fault = secretFault(text);
+  return parseFaultless(variable, text, secretFault(text));
+}
+
+function parseFaultless(variable: string, text: string, fault: string | undefined): string {
   if (fault === undefined) return text;
   throw new SettingError(variable, `a text that is not blank, without control characters; this one ${fault}`);
 }

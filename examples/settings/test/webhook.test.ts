@@ -67,7 +67,7 @@ describe("readWebhook", () => {
     ["the path that shows keys", "WEBHOOK_PATH", "/inspect/keys", /expected a path other than/],
     ["nothing", "WEBHOOK_USERNAME", "", /not blank/],
     ["white space", "WEBHOOK_USERNAME", " ", /not blank/],
-    ["a colon", "WEBHOOK_USERNAME", "ser:vice", /without colons/],
+    ["a colon", "WEBHOOK_USERNAME", "ser:vice", /holds a colon/],
     ["a control character", "WEBHOOK_USERNAME", "ser\u0007vice", /control characters/],
     ["nothing", "WEBHOOK_PASSWORD", "", /not blank/],
     ["white space", "WEBHOOK_PASSWORD", "\t", /not blank/],

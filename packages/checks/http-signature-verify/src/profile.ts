@@ -19,10 +19,10 @@ import {
 } from "@countersign/http-message-signatures";
 import {
   componentIdentifiers,
+  coveringComponents,
   defaultParameters,
   derivedComponents,
   type ComponentIdentifier,
-  coveringComponents,
 } from "@countersign/http-message-signatures/internal";
 
 type Optional<Members> = { readonly [Name in keyof Members]?: Members[Name] | undefined };

@@ -5,6 +5,7 @@ import {
   optionError,
   readOptions,
   readSecretText,
+  readUserName,
   type BuiltFact,
   type OptionOwner,
   type OptionTable,
@@ -54,7 +55,7 @@ export type WebhookBasicAuthOptions<Native> = BasicAuthChallenge &
   (SingleForm | ListForm | VerifyForm<Native>);
 
 const credentialTable: OptionTable<BasicAuthCredential> = {
-  username: option.own(readUsername),
+  username: option.own(readUserName),
   password: option.own(readSecretText),
 };
 
@@ -128,12 +129,6 @@ function readCredentials(
 /** Base64 with padding over UTF-8: the only spelling of a user-id and password that is accepted. */
 export function serializeToken({ username, password }: BasicAuthCredential): string {
   return Buffer.from(`${username}:${password}`, "utf8").toString("base64");
-}
-
-function readUsername(username: unknown, owner: OptionOwner, name: string): string {
-  const read = readSecretText(username, owner, name);
-  if (!read.includes(":")) return read;
-  throw optionError(owner, name, "a string without colons (RFC 7617 section 2)", username);
 }
 
 function readRealm(realm: unknown = "webhook", owner: OptionOwner, name: string): string {

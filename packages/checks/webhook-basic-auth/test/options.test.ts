@@ -23,7 +23,7 @@ describe("webhookBasicAuth as built", () => {
     ["an empty password", { username, password: "" }, /option password must be .* got an empty string/],
     ["null for the password", { username, password: null }, /option password must be/],
     ["a number for the password", { username, password: 1 }, /option password must be/],
-    ["a colon in the username", { username: "a:b", password }, /option username must be .* colons/],
+    ["a colon in the username", { username: "a:b", password }, /option username must be .* holds a colon/],
     ["a line feed in the username", { username: "a\n", password }, /option username must be/],
     ["a line feed after the password", { username, password: `${password}\n` }, /option password must be/],
     ["a C1 control in the password", { username, password: "a\u0085" }, /option password must be/],

@@ -36,7 +36,14 @@ export {
   parseJsonBytes,
   readJsonBytes,
 } from "./wire-text.ts";
-export { isCredentialText, readSecretText, secretFault } from "./secret-text.ts";
+export {
+  isCredentialText,
+  readSecretText,
+  readSecretTexts,
+  readUserName,
+  secretFault,
+  userNameFault,
+} from "./secret-text.ts";
 export { keyClaims, shareFacts } from "./request-fact.ts";
 export { causedBy, isError } from "./errors.ts";
 export { nearest } from "./nearest.ts";

@@ -21,11 +21,35 @@ export function secretFault(text: string): string | undefined {
     : undefined;
 }
 
-/** Returns the given secret, password or user name. Throws an OptionError, which holds nothing of it, if {@link secretFault} has a reason. */
+/** As {@link secretFault}, for the user name of basic authentication, which ends at the first colon. */
+export function userNameFault(text: string): string | undefined {
+  return secretFault(text) ?? (text.includes(":") ? "holds a colon (RFC 7617 section 2)" : undefined);
+}
+
+/** Returns the given secret or password. Throws an OptionError, which holds nothing of it, if {@link secretFault} has a reason. */
 export function readSecretText(given: unknown, owner: OptionOwner, name: string): string {
+  return readFaultless(given, secretFault, { owner, name });
+}
+
+/** Returns the given user name. Throws an OptionError, which holds nothing of it, if {@link userNameFault} has a reason. */
+export function readUserName(given: unknown, owner: OptionOwner, name: string): string {
+  return readFaultless(given, userNameFault, { owner, name });
+}
+
+/** Returns a copy of a list of secrets. Throws an OptionError for another value, and as {@link readSecretText} does. */
+export function readSecretTexts(given: unknown, owner: OptionOwner, name: string): readonly string[] {
+  if (!Array.isArray(given)) throw optionError(owner, name, "a list of secrets", given);
+  return Array.from(given, (secret: unknown, at) => readSecretText(secret, owner, `${name}[${at}]`));
+}
+
+function readFaultless(
+  given: unknown,
+  faultOf: (text: string) => string | undefined,
+  { owner, name }: { readonly owner: OptionOwner; readonly name: string },
+): string {
   const expected = "a non-empty string without control characters";
   if (typeof given !== "string" || given === "") throw optionError(owner, name, expected, given);
-  const fault = secretFault(given);
+  const fault = faultOf(given);
   if (fault === undefined) return given;
   throw new OptionError(owner, { option: name, what: `must be ${expected}, got one that ${fault}` });
 }

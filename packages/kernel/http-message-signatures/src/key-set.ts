@@ -72,7 +72,9 @@ function* importEach(
       const keyid = stated ?? thumbprintOf(input);
       // A key for others throws here, and says why; it does not share the keyid with a key that verifies.
       if (isOther) importVerificationKey(keyid, input);
-      inputs.set(keyid, [...(inputs.get(keyid) ?? []), input]);
+      const sharing = inputs.get(keyid);
+      if (sharing === undefined) inputs.set(keyid, [input]);
+      else sharing.push(input);
     } catch (error) {
       faults.push({ keyid: stated, error: typeErrorOf(error), isForOthers: isOther });
     }
@@ -87,6 +89,7 @@ function* importEach(
   }
   return { keys, faults };
 }
+
 // Leaves out what editors and tools put beside key files.
 const keyFile = /^(?<keyid>[^.].*?)(?:\.public)?\.(?:pem|pub|jwk|jwks|json)$/;
 

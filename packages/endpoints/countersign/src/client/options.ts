@@ -3,6 +3,7 @@ import {
   option,
   readOptions,
   readSecretText,
+  readUserName,
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/internal";
@@ -101,7 +102,7 @@ export const callName = "createWebhookEndpoint";
 
 const endpointTable: OptionTable<WebhookEndpoint> = {
   url: option.own(readUrl),
-  authUsername: option.own(readUsername),
+  authUsername: option.own(readUserName),
   authPassword: option.own(readSecretText),
   signatureSecret: option.own(readSecretText),
 };
@@ -117,10 +118,4 @@ export function serializeWebhookEndpoint(endpoint: WebhookEndpoint, allowLoopbac
     auth_password: authPassword,
     signature_secret: signatureSecret,
   });
-}
-
-function readUsername(username: unknown, owner: OptionOwner, name: string): string {
-  const read = readSecretText(username, owner, name);
-  if (!read.includes(":")) return read;
-  throw new OptionError(owner, { option: name, what: "must hold no colon (RFC 7617 section 2)" });
 }

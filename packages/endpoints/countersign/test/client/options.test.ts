@@ -83,7 +83,11 @@ describe("createWebhookEndpoint", () => {
     ["a fragment", { url: "https://platform.example/w#x" }, /fragment/],
     ["a url that a parser rewrites", { url: "https://platform.example/a/../w" }, /no dot segments/],
     ["an empty username", { authUsername: "" }, /option authUsername must be a non-empty string/],
-    ["a username with a colon", { authUsername: "test-secret:x" }, /option authUsername must hold no colon/],
+    [
+      "a username with a colon",
+      { authUsername: "test-secret:x" },
+      /option authUsername must be .* holds a colon/,
+    ],
     ["a control character", { authUsername: "test-secret\u0000" }, /option authUsername/],
     ["an empty password", { authPassword: "" }, /option authPassword must be a non-empty string/],
     ["a password with a line end", { authPassword: "test-secret\n" }, /option authPassword/],

@@ -1,11 +1,9 @@
 import {
   fieldLines,
   option,
-  optionError,
-  readSecretText,
+  readSecretTexts,
   splitOptions,
   type HeaderLines,
-  type OptionOwner,
   type OptionTable,
 } from "@countersign/core/internal";
 import { signatureSchemes, verifyPayload, type SignatureScheme } from "@countersign/webhook-hmac";
@@ -27,16 +25,9 @@ export interface ExplainHmacOptions extends VerifyPayloadOptions {
 
 /** The options that verifyPayload does not have; it reads the secrets itself. */
 export const hmacTable = {
-  secrets: option.own(readSecrets),
+  secrets: option.own(readSecretTexts),
   atItsTime: option.boolean(false),
 } satisfies OptionTable<Pick<ExplainHmacOptions, "atItsTime" | "secrets">, unknown>;
-
-function readSecrets(secrets: unknown, owner: OptionOwner, name: string): readonly string[] {
-  if (Array.isArray(secrets)) {
-    return Array.from(secrets, (secret: unknown, at) => readSecretText(secret, owner, `${name}[${at}]`));
-  }
-  throw optionError(owner, name, "a list of secrets", secrets);
-}
 
 /**
  * Says why the HMAC of a webhook does not fit its body. Names the fitting secret by position: no explanation holds a secret or an HMAC,

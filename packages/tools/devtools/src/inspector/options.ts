@@ -4,7 +4,7 @@ import {
   option,
   optionError,
   readOptions,
-  readSecretText,
+  readSecretTexts,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
@@ -85,7 +85,10 @@ export const table = {
     namedStores<InspectedWork>("{ main: stores.work }", "tables of work", ["summaries", "list"]),
     "none",
   ),
-  secrets: option.own(readSecrets, "none"),
+  secrets: option.own(
+    (given: unknown = [], by: OptionOwner, name: string) => readSecretTexts(given, by, name),
+    "none",
+  ),
 } satisfies OptionTable<InspectorOptions, unknown>;
 
 export type ResolvedInspectorOptions = ReadOptions<typeof table>;
@@ -166,11 +169,4 @@ function namedStores<Store extends object>(form: string, what: string, methods: 
     }
     return new Map(Object.entries(stores));
   };
-}
-
-function readSecrets(secrets: unknown = [], by: OptionOwner, name: string): readonly string[] {
-  if (Array.isArray(secrets)) {
-    return Array.from(secrets, (secret: unknown, at) => readSecretText(secret, by, `${name}[${at}]`));
-  }
-  throw optionError(by, name, "a list of texts", secrets);
 }

@@ -1,5 +1,5 @@
 import { isIPv4 } from "node:net";
-import { secretFault } from "@countersign/core/internal";
+import { secretFault, userNameFault } from "@countersign/core/internal";
 import { signPayload } from "@countersign/webhook-hmac";
 import { parsePayoutUrl } from "../payout-url.ts";
 import type { OutgoingRequest } from "../send-request.ts";
@@ -59,11 +59,11 @@ export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingReq
 /** The path and query to call. Throws a TypeError, which shows no credential, when webhooks cannot go there. */
 export function endpointTarget({ username, password, secret, ...to }: EndpointRegistration): string {
   for (const [name, value] of Object.entries({ username, password, secret })) {
-    const fault = typeof value === "string" ? secretFault(value) : "is no string";
+    const faultOf = name === "username" ? userNameFault : secretFault;
+    const fault = typeof value === "string" ? faultOf(value) : "is no string";
     if (fault !== undefined)
       throw new TypeError(`${name} must be a non-empty string without control characters: it ${fault}`);
   }
-  if (username.includes(":")) throw new TypeError("username must not hold a colon (RFC 7617)");
   return targetOf(to.url, to.allowHttp);
 }
 
