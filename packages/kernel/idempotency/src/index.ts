@@ -9,7 +9,7 @@ export { retryLater } from "./attempt-end.ts";
 export { IdempotencyKeys, idempotencyKeys, type DrainOptions, type DrainReport } from "./idempotency-keys.ts";
 export type { IdempotencyKeysOptions } from "./key-options.ts";
 export type { OwnedKey } from "./owned-key.ts";
-export type { Database, ConnectionPool, SqlValue } from "./transactions/database.ts";
+export type { ConnectionPool, Database, SqlValue } from "./transactions/database.ts";
 export type { ClosedStatements, StatementGate } from "./transactions/statement-gate.ts";
 export type {
   NoPromise,
@@ -20,6 +20,7 @@ export type {
   TransactionMode,
   TransactionStore,
   TransactionStores,
+  TransactionTurn,
 } from "./transactions/transaction-store.ts";
 export { createIdempotencyStore, type IdempotencyStoreOptions } from "./table-store.ts";
 export { memoryIdempotencyStore, type MemoryIdempotencyStore } from "./memory-store.ts";

@@ -57,10 +57,10 @@ export class SingleRun<Tx> {
       commitTrace = this.#traceCommit(() => committed, attempt);
     };
     const context = { attempt, steps, progress, started, committing };
-    const committed: Promise<T> = store.run(
-      (tx) => drive(this.#inTransaction(tx, context)),
-      attempt.isBackground,
-    );
+    const committed: Promise<T> = store.run((tx) => drive(this.#inTransaction(tx, context)), {
+      isBackground: attempt.isBackground,
+      isGivenUp,
+    });
     // oxlint-disable-next-line promise/prefer-await-to-then -- also when nothing began
     committed.then(started, started);
     try {

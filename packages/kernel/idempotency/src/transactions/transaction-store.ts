@@ -63,6 +63,14 @@ export interface TransactionBegun {
  */
 export type TransactionFault = "conflict" | "locked" | "unavailable" | "refused";
 
+/** How a transaction waits for its turn, where a store makes transactions wait. */
+export interface TransactionTurn {
+  /** True if no request waits for it, so that it leaves connections to the transactions of requests. Default false. */
+  readonly isBackground?: boolean | undefined;
+  /** True once nobody waits for it any more: a transaction whose turn comes then is not opened, and its run() rejects. */
+  readonly isGivenUp?: (() => boolean) | undefined;
+}
+
 /**
  * Keeps nonces and keys in the transaction that pays. A key is `running` from begin() on, and `done` by keep(), the transaction's last
  * statement: for everybody once it commits. Whatever ends the transaction otherwise leaves the key as it was, and whatever commits a part of
@@ -80,10 +88,9 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
   /**
    * Runs `work` in a transaction; resolves to its result after COMMIT, rolls back and rejects with its error when it throws. Rejects with a
    * GuardError (`transaction-broken`) when COMMIT was answered, and for certain has not committed. With mode `sync`, `work` must return no
-   * promise. The first call proves that the transaction is one, and rejects with a TypeError otherwise. `isBackground`: no request waits for
-   * it, so that it leaves connections to those of requests. Default false.
+   * promise. The first call proves that the transaction is one, and rejects with a TypeError otherwise.
    */
-  run<T>(work: (tx: Tx) => Awaitable<T>, isBackground?: boolean): Promise<T>;
+  run<T>(work: (tx: Tx) => Awaitable<T>, turn?: TransactionTurn): Promise<T>;
   /** Why a transaction may be waiting before it begins, for an error's message. Undefined if the store makes none wait. */
   whyWaiting?(): string | undefined;
   /**

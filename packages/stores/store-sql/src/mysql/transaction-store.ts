@@ -5,6 +5,7 @@ import type {
   TransactionClaim,
   TransactionKey,
   TransactionStore,
+  TransactionTurn,
 } from "@countersign/idempotency";
 import {
   type Added,
@@ -97,7 +98,7 @@ export class MysqlTransactions<Tx>
     this.#rows = rows;
   }
 
-  async run<T>(work: (tx: Tx) => T | Promise<T>, isBackground?: boolean): Promise<T> {
+  async run<T>(work: (tx: Tx) => T | Promise<T>, turn?: TransactionTurn): Promise<T> {
     const server = await this.#server.ready();
     await this.proven();
     let isCommitted = false;
@@ -128,7 +129,7 @@ export class MysqlTransactions<Tx>
         } finally {
           this.open.delete(tx);
         }
-      }, isBackground);
+      }, turn);
     } catch (error) {
       if (!isCommitted) throw error;
       throw unknownBehind("the library failed behind COMMIT, as by a hook of the app's");

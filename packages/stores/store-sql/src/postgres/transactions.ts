@@ -6,6 +6,7 @@ import type {
   TransactionClaim,
   TransactionKey,
   TransactionStore,
+  TransactionTurn,
 } from "@countersign/idempotency";
 import {
   type Added,
@@ -84,7 +85,7 @@ export class PostgresTransactions<Tx>
     this.#alone = new PostgresRowsAlone(server, name);
   }
 
-  async run<T>(work: (tx: Tx) => T | Promise<T>, isBackground?: boolean): Promise<T> {
+  async run<T>(work: (tx: Tx) => T | Promise<T>, turn?: TransactionTurn): Promise<T> {
     this.gate.assertUsable();
     await this.proven();
     await this.#engine.refresh();
@@ -104,7 +105,7 @@ export class PostgresTransactions<Tx>
         } finally {
           this.open.delete(tx);
         }
-      }, isBackground);
+      }, turn);
     } catch (error) {
       // The library's COMMIT has failed because of late statements, which are not of the payment.
       if (ended?.isCommitted) return ended.result;

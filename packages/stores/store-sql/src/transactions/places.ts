@@ -1,4 +1,4 @@
-import type { Database } from "@countersign/idempotency";
+import type { Database, TransactionTurn } from "@countersign/idempotency";
 
 /**
  * Bounds how many transactions are open at once on one pool; the others wait in the order in which they came. A handler that also reads by the
@@ -23,12 +23,18 @@ export class Places {
     return this.#taken >= this.most;
   }
 
-  async within<T>(isBackground: boolean, transaction: () => Promise<T>): Promise<T> {
+  async within<T>(
+    { isBackground = false, isGivenUp }: TransactionTurn,
+    transaction: () => Promise<T>,
+  ): Promise<T> {
     await new Promise<void>((resolve) => {
       (isBackground ? this.#background : this.#requests).push(resolve);
       this.#fill();
     });
     try {
+      // Requests that were answered while they waited must not delay those that still wait.
+      if (isGivenUp?.() === true)
+        throw new Error("nobody waits for the transaction any more: it was not opened");
       return await transaction();
     } finally {
       this.#taken -= 1;

@@ -1,4 +1,10 @@
-import type { ClosedStatements, Database, TransactionFault, TransactionKey } from "@countersign/idempotency";
+import type {
+  ClosedStatements,
+  Database,
+  TransactionFault,
+  TransactionKey,
+  TransactionTurn,
+} from "@countersign/idempotency";
 import { holdOwn, runSteps, StoreGate } from "@countersign/idempotency/store";
 import type { KeyRowsWithin } from "../keys/rows-within.ts";
 import { withinCheckTime } from "../sql/check-deadline.ts";
@@ -80,11 +86,11 @@ export abstract class ServerTransactions<Tx, Open extends OpenRun> {
   }
 
   /** Opens a transaction of the library when there is a place for one. */
-  protected runInPlace<T>(work: (tx: Tx) => Promise<T>, isBackground = false): Promise<T> {
+  protected runInPlace<T>(work: (tx: Tx) => Promise<T>, turn: TransactionTurn = {}): Promise<T> {
     const run = (): Promise<T> => this.database.run(work);
     // A library may know its pool only now.
     this.#places ??= placesOf(this.database);
-    return this.#places?.within(isBackground, run) ?? run();
+    return this.#places?.within(turn, run) ?? run();
   }
 
   /** Proves, on no real key, that the library's transactions are some, and may write. */

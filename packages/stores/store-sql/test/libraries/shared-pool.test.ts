@@ -1,5 +1,5 @@
 // What shares a pool of pg: payouts, a backlog of tasks, stores of their own.
-import { expect, test } from "@jest/globals";
+import { expect, jest, test } from "@jest/globals";
 import { fromPg } from "@countersign/store-sql/pg";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { createTaskQueue } from "@countersign/idempotency/work";
@@ -67,6 +67,38 @@ describeOn("postgresql")("two stores on one pool", () => {
     } finally {
       await one.close();
       await other.close();
+      await pool.end();
+    }
+  });
+});
+
+describeOn("postgresql")("a transaction whose request was given up while it waited", () => {
+  test("takes no connection when its turn comes", async () => {
+    const pool = new Pool({ connectionString: servers.postgresql, max: 2 });
+    const stores = await openStores<PoolClient>(fromPg(pool));
+    try {
+      // What is proven before the first transaction takes connections too.
+      await stores.transactions.run(async () => {});
+      let taken = 0;
+      pool.on("acquire", () => (taken += 1));
+      let end = (): void => {};
+      const ended = new Promise<void>((resolve) => (end = resolve));
+      const first = stores.transactions.run(() => ended);
+      await eventually(() => taken === 1);
+      let isGivenUp = false;
+      const work = jest.fn(async () => {});
+      const given = Array.from({ length: 5 }, () =>
+        stores.transactions.run(work, { isGivenUp: () => isGivenUp }),
+      );
+      const last = stores.transactions.run(async () => "runs");
+      isGivenUp = true;
+      end();
+      await first;
+      const outcomes = await Promise.allSettled(given);
+      expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => "rejected"));
+      expect([await last, taken, work.mock.calls.length]).toEqual(["runs", 2, 0]);
+    } finally {
+      await stores.close();
       await pool.end();
     }
   });
