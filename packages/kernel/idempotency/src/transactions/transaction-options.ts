@@ -21,7 +21,7 @@ export interface TransactionOptions {
   readonly idleTimeoutMs?: number | undefined;
   /**
    * How long a request waits for its transaction, COMMIT included, in milliseconds. Then the response is 503, and a transaction that has not
-   * sent COMMIT by then is rolled back, although its handler may go on. Default 10,000: less than most callers wait for a response.
+   * sent COMMIT by then is rolled back, although its handler may go on. Choose less than your callers wait for a response. Default 10,000.
    */
   readonly transactionTimeoutMs?: number | undefined;
   /** For a key that lease mode has left: `hold`, an operator decides, or `rerun`. Default `hold`. */

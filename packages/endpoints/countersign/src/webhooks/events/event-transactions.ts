@@ -1,3 +1,4 @@
+import { inTime } from "@countersign/core/internal";
 import {
   keyNotices,
   answerOf,
@@ -12,7 +13,7 @@ import type { Receiving } from "./event-routes.ts";
 import { assertHandled, giveUpMalformed, type Reporting, type RoutedHandler } from "./failed-event.ts";
 import { latestOnlyHandler } from "./latest-only.ts";
 import { factoryName, type resolveTransactionHandlerOptions } from "./webhook-handler-options.ts";
-import type { EventDelivery, TransactionEventContext } from "./webhook-handler-types.ts";
+import type { DeadLetterHook, EventDelivery, TransactionEventContext } from "./webhook-handler-types.ts";
 
 /** Handles an envelope's events in transactions with their keys: all in one, and after a failure each of the others in its own. */
 export function transacting(
@@ -27,18 +28,22 @@ export function transacting(
 ): Receiving {
   const owner = new TransactionOwner(stores, options, factoryName);
   const reporting: Reporting = { factory: factoryName, onError, keys: keyNotices(factoryName) };
+  const { transactionTimeoutMs } = options;
+  const late = (): Error => new Error(`onDeadLetter did not settle within ${transactionTimeoutMs} ms`);
+  const keep: DeadLetterHook | undefined =
+    onDeadLetter && ((failure) => inTime(onDeadLetter(failure), transactionTimeoutMs, late));
   const batches = new EventBatches({
     owner,
     keyPrefix,
     routes,
     reporting,
-    endMalformed: (attempt) => giveUpMalformed(reporting, attempt, onDeadLetter),
+    endMalformed: (attempt) => giveUpMalformed(reporting, attempt, keep),
     keysOf: (batch) => batch.map(({ attempt }) => attempt.claim),
     keepsOrder: false,
     steps,
   });
   // What begins by then has the rest of a transaction's time.
-  const begunWithinMs = options.transactionTimeoutMs / 10;
+  const begunWithinMs = transactionTimeoutMs / 10;
 
   function* steps(
     batch: readonly BatchEvent[],

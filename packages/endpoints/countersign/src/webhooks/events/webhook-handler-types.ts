@@ -156,7 +156,10 @@ export interface TransactionHandlerOptions<Tx, Mode extends TransactionMode>
   extends TransactionOptions, Pick<CreateWebhookHandlerOptions, "retentionHours" | "keyPrefix" | "onError"> {
   /** The app's own database, such as `createStores({ database: fromKysely(db) })` makes it. */
   readonly stores: TransactionStores<Tx, Mode>;
-  /** Keeps a malformed event before it is acknowledged, at least once; a throw repeats it. Default: an alarm says what was dropped. */
+  /**
+   * Keeps a malformed event before it is acknowledged, at least once; a throw repeats it, and so does a promise that has not settled within
+   * `transactionTimeoutMs`. Default: an alarm says what was dropped.
+   */
   readonly onDeadLetter?: DeadLetterHook | undefined;
   /** For events whose type has no handler: "ignore" acknowledges them; a handler gets them. Required. */
   readonly fallback: "ignore" | EventHandler<WebhookEvent, TransactionEventContext<Tx>, HandlerResult<Mode>>;

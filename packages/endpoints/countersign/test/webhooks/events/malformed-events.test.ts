@@ -7,7 +7,10 @@ import { badEvent, collectNotices, envelope, failingWays, outcomes, sqlite, wire
 const buyer = "buyer.status_changed";
 
 /** A handler whose events commit on SQLite, each with a row of its own. */
-function transacting(onDeadLetter?: (failure: EventFailure) => unknown) {
+function transacting(
+  onDeadLetter?: (failure: EventFailure) => unknown,
+  times: { readonly transactionTimeoutMs?: number } = {},
+) {
   const { stores, database } = sqlite();
   database.exec("CREATE TABLE effects (event_id TEXT)");
   const insert = database.prepare("INSERT INTO effects VALUES (?)");
@@ -16,6 +19,7 @@ function transacting(onDeadLetter?: (failure: EventFailure) => unknown) {
     stores,
     fallback: "ignore",
     onDeadLetter,
+    ...times,
     onError: (failure) => void failures.push(failure),
   }).on(buyer, ({ event_id: id }) => {
     if (id === "broken") throw new Error("no such buyer");
@@ -74,6 +78,16 @@ describe("a malformed event beside others in one transaction", () => {
       expect(written()).toEqual(["a"]);
     },
   );
+
+  test("comes again when onDeadLetter never settles; the webhook is answered", async () => {
+    const notices = collectNotices();
+    const { handler, written } = transacting(() => new Promise(() => {}), { transactionTimeoutMs: 100 });
+    expect(outcomes(await handler.handle(envelope(badEvent("x"), "a")))).toEqual(["failed", "done"]);
+    expect(notices.map(({ code, error }) => [code, String(error)])).toEqual([
+      ["dead-letter-failed", "Error: onDeadLetter did not settle within 100 ms"],
+    ]);
+    expect(written()).toEqual(["a"]);
+  });
 
   test("leaves its id to an event as it should be, and does not spoil a batch with a broken handler", async () => {
     collectNotices();
