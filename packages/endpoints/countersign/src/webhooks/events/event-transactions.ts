@@ -29,9 +29,9 @@ export function transacting(
   const owner = new TransactionOwner(stores, options, factoryName);
   const reporting: Reporting = { factory: factoryName, onError, keys: keyNotices(factoryName) };
   const { transactionTimeoutMs } = options;
-  const late = (): Error => new Error(`onDeadLetter did not settle within ${transactionTimeoutMs} ms`);
+  const unsettled = (): Error => new Error(`onDeadLetter did not settle within ${transactionTimeoutMs} ms`);
   const keep: DeadLetterHook | undefined =
-    onDeadLetter && ((failure) => inTime(onDeadLetter(failure), transactionTimeoutMs, late));
+    onDeadLetter && ((failure) => inTime(onDeadLetter(failure), transactionTimeoutMs, unsettled));
   const batches = new EventBatches({
     owner,
     keyPrefix,
