@@ -11,6 +11,8 @@ import { lastingPort } from "./ports.mjs";
 
 const count = 3;
 const joinWithinMs = 120_000;
+// Longer than a start takes that begins with the process: until then, a member that is OFFLINE is still about to join.
+const startsWithinMs = 15_000;
 
 /** Undefined where the program is missing. */
 export async function startGroup({ isMultiPrimary }) {
@@ -62,20 +64,31 @@ export async function startGroup({ isMultiPrimary }) {
     const text =
       "SELECT MEMBER_STATE AS state, @@GLOBAL.super_read_only AS read_only FROM performance_schema.replication_group_members WHERE MEMBER_ID = @@server_uuid";
     const [row] = (await node.ask(text)) ?? [];
-    const isOnline = row?.state === "ONLINE";
-    return { isOnline, hasFailed: row?.state === "ERROR", takesWrites: isOnline && row.read_only === 0 };
+    const state = row?.state ?? "without an answer";
+    return { state, takesWrites: state === "ONLINE" && row.read_only === 0 };
   };
   const takesWrites = async (node) => (await isMember(node)).takesWrites;
+  /** Rejects, and says what the member was last, when it does not join in time. */
   const untilOnline = async (node) => {
     const end = Date.now() + joinWithinMs;
+    let state;
+    let refusal = "none";
+    let nextTry = Date.now() + startsWithinMs;
     while (Date.now() < end) {
-      const { isOnline, hasFailed } = await isMember(node);
-      if (isOnline) return true;
-      // As an operator does: a member whose recovery has failed stays out until it is told to join again.
-      if (hasFailed) for (const text of rejoin) await node.tell(text);
+      ({ state } = await isMember(node));
+      if (state === "ONLINE") return;
+      // As an operator does: a member whose start or recovery has failed stays out until it is told to join again.
+      if (state === "ERROR" || (state === "OFFLINE" && Date.now() > nextTry)) {
+        nextTry = Date.now() + startsWithinMs;
+        for (const text of rejoin) {
+          await node.tell(text).catch((error) => {
+            refusal = `${text}: ${error.message}`;
+          });
+        }
+      }
       await delay(200);
     }
-    return false;
+    throw new Error(`${node.name} is ${state} after ${joinWithinMs} ms; last refusal: ${refusal}`);
   };
   try {
     const [first] = places;
@@ -93,12 +106,12 @@ export async function startGroup({ isMultiPrimary }) {
     await nodes[0].tell("SET GLOBAL group_replication_bootstrap_group = ON");
     await nodes[0].tell("START GROUP_REPLICATION");
     await nodes[0].tell("SET GLOBAL group_replication_bootstrap_group = OFF");
-    if (!(await untilOnline(nodes[0]))) throw new Error("the group did not begin");
+    await untilOnline(nodes[0]);
     await untilWritable(nodes[0]);
     await nodes[0].tell("CREATE DATABASE test");
     for (const node of nodes.slice(1)) {
       await node.tell("START GROUP_REPLICATION");
-      if (!(await untilOnline(node))) throw new Error(`${node.name} did not join the group`);
+      await untilOnline(node);
     }
   } catch (error) {
     await close();
@@ -114,7 +127,8 @@ export async function startGroup({ isMultiPrimary }) {
     kill: (node) => node.end("SIGKILL"),
     async start(node) {
       await node.start("--loose-group-replication-start-on-boot=ON");
-      return untilOnline(node);
+      await untilOnline(node);
+      return true;
     },
     async victims() {
       if (isMultiPrimary) return nodes;

@@ -72,7 +72,7 @@ async function registers(page, { endpoint, secrets }) {
   for (const hidden of secrets) assert.ok(!shown.includes(hidden), "a secret stands in the command");
   await tabTo(page, (name) => name === "Register");
   await page.keyboard.press("Enter");
-  await form.locator("label", { hasText: "User" }).getByText("username must not hold a colon").waitFor();
+  await form.locator("label", { hasText: "User" }).getByText("username holds a colon").waitFor();
   assert.equal(await form.locator('[aria-invalid="true"]').count(), 1);
   await form.getByLabel("User").fill(username);
   await page.keyboard.press("Enter");

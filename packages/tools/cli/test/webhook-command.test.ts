@@ -141,7 +141,7 @@ describe("countersign webhook", () => {
     expect(await cli.spawned(args, environment)).toMatchObject({ code: 0, err: "" });
     expect(await cli.spawned(args, { ...environment, WEBHOOK_SECRET: "" })).toMatchObject({
       code: 2,
-      err: "error: secret must be a non-empty string without control characters: it is empty\n",
+      err: "error: secret is empty\n",
     });
   });
 
@@ -187,11 +187,7 @@ describe("countersign webhook", () => {
       /--url: plain http shows everything .*add --allow-http/,
     ],
     ["no URL", () => webhook("--url", "h"), /the URL must be/],
-    [
-      "an empty password",
-      () => webhook("--password", ""),
-      /password must be a non-empty string .*: it is empty/,
-    ],
+    ["an empty password", () => webhook("--password", ""), /password is empty/],
     ["a colon in the username", () => webhook("--username", "a:b"), /colon/],
     ["data that is no JSON", () => webhook("--data", "{"), /--data: is not JSON/],
     [

@@ -231,16 +231,12 @@ describe("sendWebhook", () => {
     ["a URL without a host", { url: "http:///hooks" }, /^the URL must be/],
     ["another scheme", { url: "ftp://h/" }, /^the URL must be/],
     ["credentials in the URL", { url: "https://a:b@h/" }, /^the URL .* without credentials/],
-    ["an empty username", { username: "" }, /^username must be .*: it is empty/],
-    ["a colon in the username", { username: "a:b" }, /^username must be .* holds a colon/],
-    ["an empty password", { password: "" }, /^password must be .*: it is empty/],
-    [
-      "a line break in the password",
-      { password: "test\r\nX: y" },
-      /^password must be .*: it holds a control/,
-    ],
-    ["an empty secret", { secret: "" }, /^secret must be .*: it is empty/],
-    ["a NUL in the secret", { secret: "test\u0000" }, /^secret must be .*: it holds a control/],
+    ["an empty username", { username: "" }, /^username is empty/],
+    ["a colon in the username", { username: "a:b" }, /^username holds a colon/],
+    ["an empty password", { password: "" }, /^password is empty/],
+    ["a line break in the password", { password: "test\r\nX: y" }, /^password holds a control/],
+    ["an empty secret", { secret: "" }, /^secret is empty/],
+    ["a NUL in the secret", { secret: "test\u0000" }, /^secret holds a control/],
   ])("refuses %s and shows no credential", async (_name, changes, message) => {
     const sent = sendWebhook(webhook("http://127.0.0.1:1/", changes));
     await expect(sent).rejects.toThrow(TypeError);

@@ -61,8 +61,7 @@ export function endpointTarget({ username, password, secret, ...to }: EndpointRe
   for (const [name, value] of Object.entries({ username, password, secret })) {
     const faultOf = name === "username" ? userNameFault : secretFault;
     const fault = typeof value === "string" ? faultOf(value) : "is no string";
-    if (fault !== undefined)
-      throw new TypeError(`${name} must be a non-empty string without control characters: it ${fault}`);
+    if (fault !== undefined) throw new TypeError(`${name} ${fault}`);
   }
   return targetOf(to.url, to.allowHttp);
 }
