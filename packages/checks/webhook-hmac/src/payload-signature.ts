@@ -134,13 +134,13 @@ const visible = /^[!-~]{1,256}$/;
 /** Throws a GuardError with `status` for anything that is not exactly as the scheme says. */
 export function readClaim(lines: Lines, scheme: ResolvedScheme, status: number): SignatureClaim {
   const refuse: Refuse = (code, message) => new GuardError<PayloadSignatureCode>({ status, code, message });
-  const { header, separator, timestamp } = scheme;
+  const { header, timestamp } = scheme;
   const field = only(lines, header);
   if (field === undefined) {
     const message = `the request has no ${header.written} field${otherScheme(lines)}`;
     throw refuse("payload-signature-missing", message);
   }
-  const entries = entriesOf(field, separator);
+  const entries = entriesOf(field, scheme);
   const signatures = entries && signaturesOf(entries, scheme);
   if (entries === undefined || signatures === undefined) {
     throw refuse("payload-signature-malformed", `${header.written} is not ${expectationOf(scheme)}`);
@@ -171,13 +171,14 @@ function only(lines: Lines, { lower }: FieldName): string | undefined {
   return values.length > 1 ? "" : values[0];
 }
 
-function entriesOf(field: string, separator: ResolvedScheme["separator"]): readonly string[] | undefined {
+function entriesOf(field: string, { separator, prefix }: ResolvedScheme): readonly string[] | undefined {
   if (field.length > maxLength || !fieldText.test(field)) return undefined;
   // No regular expression that ends in spaces: it takes quadratic time.
   const value = field.trim();
   const entries = separator === undefined ? [value] : value.split(separator, maxEntries + 1);
+  const textOf = (entry: string): string => (entry.startsWith(prefix) ? entry.slice(prefix.length) : entry);
   // White space in an entry: a framework joined two lines of the field.
-  return entries.length <= maxEntries && entries.every((entry) => entryText.test(entry))
+  return entries.length <= maxEntries && entries.every((entry) => entryText.test(textOf(entry)))
     ? entries
     : undefined;
 }

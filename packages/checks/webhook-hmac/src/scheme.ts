@@ -25,8 +25,8 @@ export interface SignatureScheme {
   /** How the signature may be written. Default `["base64"]`. */
   readonly signatureEncodings?: readonly SignatureEncoding[] | undefined;
   /**
-   * Precedes each signature, such as `sha256=` or `v1,`, or the first of several that follow each other, as in `v0=new,old`. Entries of a list
-   * with another prefix are ignored.
+   * Precedes each signature, such as `sha256=`, `v1,` or `sha256 ` with its space, or the first of several that follow each other, as in
+   * `v0=new,old`. Entries of a list with another prefix are ignored.
    */
   readonly prefix?: string | undefined;
   /** Separates the entries of a field with several. Default: the field is one signature. */
@@ -105,7 +105,7 @@ export const schemeTable = {
   header: option.own(readHeader),
   algorithm: option.oneOf(["sha256", "sha512"], "sha256"),
   signatureEncodings: option.own(readSignatureEncodings, '["base64"]'),
-  prefix: option.own(readText, '""'),
+  prefix: option.own(readPrefix, '""'),
   separator: option.optional(option.oneOf([",", " "])),
   timestamp: option.optional(option.own(readTimestamp)),
   id: option.optional(option.own(readHeader)),
@@ -126,6 +126,9 @@ function resolveScheme(value: object, owner: OptionOwner): ResolvedScheme {
       const what = `must have {${part}} exactly when the scheme has the member ${part}`;
       throw new OptionError(owner, { option: "signed", what });
     }
+  }
+  if (separator !== undefined && prefix.includes(separator)) {
+    throw new OptionError(owner, { option: "prefix", what: "must not hold the separator" });
   }
   if (timestamp !== undefined && "prefix" in timestamp) {
     const overlaps = prefix.startsWith(timestamp.prefix) || timestamp.prefix.startsWith(prefix);
@@ -190,6 +193,13 @@ function isSignatureEncoding(value: unknown): value is SignatureEncoding {
 }
 
 const visible = /^[!-~]{0,32}$/;
+// White space at the beginning of a field is no part of its value (RFC 9110 section 5.5).
+const visibleFirst = /^(?:[!-~][ -~]{0,31})?$/;
+
+function readPrefix(value: unknown = "", owner: OptionOwner, name: string): string {
+  if (typeof value === "string" && visibleFirst.test(value)) return value;
+  throw optionError(owner, name, "up to 32 visible ASCII characters and spaces, no space first", value);
+}
 
 function readText(value: unknown = "", owner: OptionOwner, name: string): string {
   if (typeof value === "string" && visible.test(value)) return value;

@@ -355,6 +355,8 @@ describe("a scheme of one's own", () => {
     ["sha512", { algorithm: "sha512" }],
     ["sha512 in hex", { algorithm: "sha512", signatureEncodings: ["hex"] }],
     ["a prefix", { prefix: "sha256=", signatureEncodings: ["hex"] }],
+    ["a prefix that ends with a space", { prefix: "sha256 ", signatureEncodings: ["hex"] }],
+    ["a prefix with a space in a list", { prefix: "sha256 v1=", separator: "," }],
   ] as const)("may sign the body alone: %s", (_name, members) => {
     const own: SignatureScheme = { header: "X-Payload-Signature", ...members };
     const { algorithm = "sha256", signatureEncodings, prefix = "" } = own;
@@ -409,6 +411,16 @@ describe("a scheme of one's own", () => {
       /option scheme\.algorithm must be "sha256" or "sha512"/,
     ],
     ["a line feed in the prefix", { ...base, prefix: "v1\n" }, /option scheme\.prefix must be/],
+    [
+      "a space before the prefix",
+      { ...base, prefix: " v1" },
+      /option scheme\.prefix must be .* no space first/,
+    ],
+    [
+      "a separator in the prefix",
+      { ...base, prefix: "sha256 ", separator: " " },
+      /option scheme\.prefix must not hold the separator/,
+    ],
     [
       "a time that is not signed",
       { ...base, timestamp: { header: "X-T" } },
