@@ -1,6 +1,6 @@
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { isCovered } from "./coverage.ts";
-import type { Parameters } from "./field-scanner.ts";
+import type { BareItem, Parameters } from "./field-scanner.ts";
 import { maxKeyidLength, maxNonceLength } from "./limits.ts";
 import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 import type { FieldTypes, Message } from "./message.ts";
@@ -140,9 +140,8 @@ function readTag(
   isDue: boolean,
 ): string | undefined {
   const item = parameters.get("tag");
-  if (item === undefined ? isDue : item.type !== "string") {
-    throw new MessageSignatureError("tag-invalid", "tag must be a string");
-  }
+  if (item === undefined && isDue) throw invalid("tag", "is missing");
+  if (item !== undefined && item.type !== "string") throw invalid("tag", "must be a string");
   const tag = item?.type === "string" ? item.value : undefined;
   const { require: required, exclude: excluded } = policy ?? {};
   // Again some().
@@ -166,19 +165,25 @@ export function signatureIdentity({
 }
 
 function readString(parameters: Parameters, name: SignatureParameter, maxLength: number): string {
-  const item = parameters.get(name);
-  if (item?.type !== "string" || item.value === "" || item.value.length > maxLength) {
+  const item = readParameter(parameters, name);
+  if (item.type !== "string" || item.value === "" || item.value.length > maxLength) {
     throw invalid(name, `must be a string of 1 to ${maxLength} characters`);
   }
   return item.value;
 }
 
 function readUnixSeconds(parameters: Parameters, name: "created" | "expires"): number {
-  const item = parameters.get(name);
-  if (item?.type !== "integer" || item.value < 0) {
+  const item = readParameter(parameters, name);
+  if (item.type !== "integer" || item.value < 0) {
     throw invalid(name, "must be an integer of Unix seconds");
   }
   return item.value;
+}
+
+function readParameter(parameters: Parameters, name: SignatureParameter): BareItem {
+  const item = parameters.get(name);
+  if (item === undefined) throw invalid(name, "is missing");
+  return item;
 }
 
 const invalidCodes: Readonly<Record<SignatureParameter, MessageSignatureErrorCode>> = {
