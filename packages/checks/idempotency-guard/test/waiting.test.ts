@@ -19,11 +19,12 @@ import {
 afterEach(closePlatforms);
 
 /** Counts the duplicates that wait from now on. */
-function countWaits(): () => number {
+function countWaits(when: "start" | "asyncEnd" = "start"): () => number {
   let count = 0;
   const hear = (): void => void (count += 1);
-  traces.wait.start.subscribe(hear);
-  afterTest(() => traces.wait.start.unsubscribe(hear));
+  const channel = traces.wait[when];
+  channel.subscribe(hear);
+  afterTest(() => channel.unsubscribe(hear));
   return () => count;
 }
 
@@ -118,8 +119,10 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
       next(error);
     }) satisfies ErrorRequestHandler);
     const running = await listen(app);
+    const ended = countWaits("asyncEnd");
     await running.payAndLeave(() => eventually(() => store.calls.read > 0));
-    await sleep(20);
+    // Long before its 60 s.
+    await eventually(() => ended() === 1);
     expect(errors).toEqual([]);
   });
 
