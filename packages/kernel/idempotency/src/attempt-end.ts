@@ -20,8 +20,8 @@ export type AttemptEnd =
   | { readonly kind: "deserted"; readonly status: number | undefined }
   /** The handler ended and gave no response. */
   | { readonly kind: "without-response" }
-  /** The handler has ended, and nothing is sent of it: another attempt may own the key, or somebody else had responded before. */
-  | { readonly kind: "lost" };
+  /** The handler's promise has settled after somebody else ended the response: nothing tells whether it has succeeded. */
+  | { readonly kind: "unheard" };
 
 export interface AttemptVerdict {
   /** `leased`: the handler's own end decides when it is known, otherwise the end of its lease. */
@@ -56,8 +56,9 @@ export function verdictOf(end: AttemptEnd, { recovery, isReserved }: EndRules): 
 
   switch (end.kind) {
     case "never-began":
-    case "lost":
       return of("free");
+    case "unheard":
+      return heldUnlessRerun("its handler ended after its response, and may have had its effect");
     case "responded":
       if (isSuccess(end.status)) return of("done");
       if (isRefusal(end.status) && !isFalse409) return of("free");

@@ -180,7 +180,7 @@ export class LeaseOwner {
       await working;
       // What the handler has returned is sent after its promise has settled, and tells more.
       await setImmediate();
-      ended({ kind: "lost" });
+      ended({ kind: "unheard" });
     };
     void follow();
     if (isLeased && working !== undefined) void followPromise();

@@ -176,28 +176,27 @@ class OwnedEvent implements EventContext {
     }
   }
 
-  /** An attempt that has failed is given back, or the event is given up: it is done once its dead letter is kept. */
+  /** The event is given up, which makes it done once its dead letter is kept, or `recovery` decides: the handler may have had its effect. */
   async #failed(run: LeasedRun, error: unknown): Promise<WorkEnd> {
-    const { owner, deadLetters } = this.#state;
-    if (run.lost) {
-      // No failure of the event.
-      this.#outcome = this.#report("busy", error);
-      return { kind: "lost" };
-    }
-    if (deadLetters !== undefined) {
-      const { claim, number, delivery } = this.#attempt;
-      const { maxAttempts, onDeadLetter } = deadLetters;
-      if (number <= maxAttempts) await recordFailure(owner.keys, claim.key, number);
-      // No further attempt could read a malformed event.
-      const isLast = number >= maxAttempts || delivery.invalid !== undefined;
-      const letter = { attempt: this.#attempt, error, onDeadLetter };
-      if (isLast && (await keepDeadLetter(this.#state, letter))) {
-        this.#report("dead-lettered", error);
-        return this.#done("dead-lettered");
-      }
-    }
-    this.#outcome = this.#report("failed", error);
+    const isLost = run.lost;
+    // No failure of the event: another attempt may own it.
+    if (!isLost && (await this.#givesUp(error))) return this.#done("dead-lettered");
+    this.#outcome = this.#report(isLost ? "busy" : "failed", error);
     return { kind: "threw", error, status: 500 };
+  }
+
+  async #givesUp(error: unknown): Promise<boolean> {
+    const { owner, deadLetters } = this.#state;
+    if (deadLetters === undefined) return false;
+    const { claim, number, delivery } = this.#attempt;
+    const { maxAttempts, onDeadLetter } = deadLetters;
+    if (number <= maxAttempts) await recordFailure(owner.keys, claim.key, number);
+    // No further attempt could read a malformed event.
+    const isLast = number >= maxAttempts || delivery.invalid !== undefined;
+    const letter = { attempt: this.#attempt, error, onDeadLetter };
+    if (!isLast || !(await keepDeadLetter(this.#state, letter))) return false;
+    this.#report("dead-lettered", error);
+    return true;
   }
 
   #done(outcome: "done" | "dead-lettered"): WorkEnd {

@@ -115,6 +115,39 @@ describe("a handler that hangs beyond handlerTimeoutMs", () => {
   });
 
   test.each([
+    ["that has overrun its time", { handlerTimeoutMs: 1_000, leaseMs: 6_000 }, () => {}],
+    [
+      "whose lease could not be renewed",
+      { handlerTimeoutMs: 60_000, leaseMs: 1_000 },
+      (store: ReturnType<typeof memoryStore>) => {
+        store.heartbeat = () => {
+          throw new Error("test: the store is away");
+        };
+      },
+    ],
+  ])(
+    "has its event held under hold when it stops for its signal, as one %s: it may have had its effect",
+    async (_name, times, prepare) => {
+      const notices = collectNotices();
+      const store = memoryStore();
+      prepare(store);
+      const effects: string[] = [];
+      const { handler } = observed(
+        async ({ event_id }, { signal }) => {
+          effects.push(event_id);
+          await eventually(() => notices.length === 1);
+          signal.throwIfAborted();
+        },
+        { ...times, storeTimeoutMs: 300, recovery: "hold", store },
+      );
+      expect(await handleAll(handler, "a")).toEqual(["timed-out"]);
+      await eventually(() => store.read("webhook-event:a")?.state === "held");
+      expect(await handleAll(handler, "a")).toEqual(["busy"]);
+      expect(effects).toEqual(["a"]);
+    },
+  );
+
+  test.each([
     ["below a second", { handlerTimeoutMs: 999 }, "option handlerTimeoutMs"],
     ["below timeoutMs", { timeoutMs: 5_000, handlerTimeoutMs: 4_999 }, "at least timeoutMs (5000)"],
     ["under no known rule", { recovery: "again" }, 'option recovery must be "hold" or "rerun"'],
