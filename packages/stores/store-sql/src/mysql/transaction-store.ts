@@ -20,7 +20,7 @@ import {
 } from "@countersign/idempotency/store";
 import { isNewNonce, isOwnNonce, nonceStatement, ownNonce } from "../keys/nonce-table.ts";
 import { fragment, raw, type Sql } from "../sql/sql.ts";
-import { assertLeft, firstRows, leaveBroken, without } from "../transactions/key-bookkeeping.ts";
+import { assertLeft, errorOfLeft, firstRows, leaveBroken, without } from "../transactions/key-bookkeeping.ts";
 import { ServerTransactions, type OpenRun } from "../transactions/server-transactions.ts";
 import { integerOf, isTrue } from "../sql/values.ts";
 import type { Engine } from "./engine.ts";
@@ -51,9 +51,6 @@ const withoutTransactions =
 const rollBack: Statement = ["ROLLBACK", []];
 const commit: Statement = ["COMMIT", []];
 const countChanged: Statement = ["SELECT ROW_COUNT() AS changed", []];
-
-// Of keys that others want too: two claims that wait for a third one's rollback are a deadlock to InnoDB.
-const maxHoldAttempts = 20;
 
 /** A variable of the session, by which the next statements of a script are asked for. */
 const ownNonceVariable = "@countersign_own_nonce";
@@ -384,16 +381,7 @@ export class MysqlTransactions<Tx>
     unseen: readonly TransactionKey[],
     error: unknown,
   ): Promise<unknown> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
-        await this.#leave(tx, keys, unseen);
-        return error;
-      } catch (failure) {
-        if (faultOf(failure) === "conflict" && attempt < maxHoldAttempts) continue;
-        return new AggregateError([error, failure], "the keys could not be left as they should be");
-      }
-    }
+    return errorOfLeft(error, () => this.#leave(tx, keys, unseen), faultOf);
   }
 
   async #leave(tx: Tx, keys: readonly TransactionKey[], unseen: readonly TransactionKey[]): Promise<void> {

@@ -29,8 +29,9 @@ import {
   type Target,
 } from "./begin-statement.ts";
 import { beforeCommit, commit, confirm, idOf, rolledBackBehind, transactionId } from "./commit.ts";
-import { assertLeft, firstRows, leaveBroken, without } from "../transactions/key-bookkeeping.ts";
+import { assertLeft, errorOfLeft, firstRows, leaveBroken, without } from "../transactions/key-bookkeeping.ts";
 import { ServerTransactions, type OpenRun } from "../transactions/server-transactions.ts";
+import { isDurable } from "./durability.ts";
 import type { Engine } from "./engine.ts";
 import { explained, sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
@@ -264,20 +265,18 @@ export class PostgresTransactions<Tx>
     others: readonly TransactionKey[],
     error: unknown,
   ): Promise<unknown> {
-    const { lockTimeoutMs } = this.#options;
-    try {
-      const bound = `SELECT set_config('lock_timeout', '${lockTimeoutMs}', true)`;
-      for (const text of ["ROLLBACK", "BEGIN", bound]) {
-        // oxlint-disable-next-line no-await-in-loop -- one connection
-        await this.database.query(tx, text, []);
-      }
-      const rows = await runSteps(leaveBroken(this.keys, tx, { keys, others }));
-      await this.database.query(tx, "COMMIT", []);
-      assertLeft(this.keys, rows, others);
-      return error;
-    } catch (failure) {
-      return new AggregateError([error, failure], "the keys could not be left as they should be");
+    return errorOfLeft(error, () => this.#leave(tx, keys, others), faultOf);
+  }
+
+  async #leave(tx: Tx, keys: readonly TransactionKey[], others: readonly TransactionKey[]): Promise<void> {
+    const bound = `SELECT set_config('lock_timeout', '${this.#options.lockTimeoutMs}', true), ${isDurable}`;
+    for (const text of ["ROLLBACK", "BEGIN", bound]) {
+      // oxlint-disable-next-line no-await-in-loop -- one connection
+      await this.database.query(tx, text, []);
     }
+    const rows = await runSteps(leaveBroken(this.keys, tx, { keys, others }));
+    await this.database.query(tx, "COMMIT", []);
+    assertLeft(this.keys, rows, others);
   }
 
   async #send(tx: Tx, statements: readonly string[]): Promise<readonly Row[]> {

@@ -1,4 +1,4 @@
-import type { TransactionKey } from "@countersign/idempotency";
+import type { TransactionFault, TransactionKey } from "@countersign/idempotency";
 import {
   byKey,
   fenceMemoryMs,
@@ -56,6 +56,30 @@ export function* leaveBroken<Tx>(
 ): Steps<ReadonlyMap<string, SeenRow>> {
   yield* holdBroken(of.rows, tx, keys);
   return yield* free(of, tx, others);
+}
+
+// Of keys that others want too: two claims that wait for a third one's rollback are a deadlock to InnoDB, and a conflict to what is serializable.
+const maxLeaveAttempts = 20;
+
+/**
+ * Leaves the keys of a broken run by `leave`, a transaction with {@link leaveBroken}, once more after each conflict. Resolves to the error to
+ * show: `error`, or both where the keys could not be left.
+ */
+export async function errorOfLeft(
+  error: unknown,
+  leave: () => Promise<void>,
+  faultOf: (failure: unknown) => TransactionFault | undefined,
+): Promise<unknown> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+      await leave();
+      return error;
+    } catch (failure) {
+      if (faultOf(failure) === "conflict" && attempt < maxLeaveAttempts) continue;
+      return new AggregateError([error, failure], "the keys could not be left as they should be");
+    }
+  }
 }
 
 /** Throws where one of the others is still running, behind the commit of {@link leaveBroken}. After a ROLLBACK there was nothing to free. */

@@ -103,6 +103,30 @@ describeOnPostgres("a handler that breaks its transaction", () => {
       expect((await payIn(transactions, claimOf([keyOf("k")]), nothing)).keys).toEqual([{ status: "begun" }]);
     });
 
+    test.each<[string, string]>([
+      ["behind conflicts", `nextval('%.tries') < 4 THEN RAISE EXCEPTION 'test' USING ERRCODE = '40001'`],
+      ["durably", "current_setting('synchronous_commit') = 'off' THEN RAISE EXCEPTION 'test'"],
+    ])("by its own ROLLBACK has its key held %s", async (_case, refusal) => {
+      const off = connectPool({ options: "-c synchronous_commit=off" });
+      const { transactions, write, paid, idempotency, pool, schema } = await newPayouts({
+        database: as(fromPg(off)),
+      });
+      await pool.query(
+        `CREATE SEQUENCE ${schema}.tries;
+         CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           IF ${refusal.replace("%", schema)}; END IF; RETURN new; END $$;
+         CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON ${schema}.countersign_idempotency FOR EACH ROW
+         WHEN (new.state = 'held') EXECUTE FUNCTION ${schema}.refuse()`,
+      );
+      const paying = payIn(transactions, claimOf([keyOf("k")]), async (tx) => {
+        await pastGate(tx, "ROLLBACK");
+        await write(tx, "k");
+      });
+      await expect(paying).rejects.toMatchObject({ code: "transaction-broken" });
+      expect(await paid()).toEqual(["k"]);
+      expect(await idempotency.read("k")).toMatchObject(held);
+    });
+
     test("by its own ROLLBACK before it refuses is told as well, and its key is held once", async () => {
       const { transactions, write, paid, idempotency } = await setUp();
       const key = keyOf("k");
