@@ -43,5 +43,12 @@ export function faultOf(error: unknown): TransactionFault | undefined {
 function faultOfState(state: string, error: unknown): TransactionFault {
   if (conflicts.has(state)) return "conflict";
   if (isLockTimeout(error)) return "locked";
-  return unavailable.test(state) ? "unavailable" : "refused";
+  return unavailable.test(state) || endedSession(error) ? "unavailable" : "refused";
+}
+
+const fatal: ReadonlySet<unknown> = new Set(["FATAL", "PANIC"]);
+
+/** Whether the error has ended the session, as a pooler does that has lost its server: at COMMIT, nobody knows. */
+function endedSession(error: unknown): boolean {
+  return wrappedErrors(error).some((wrapped) => fatal.has(Reflect.get(wrapped, "severity")));
 }

@@ -51,6 +51,13 @@ test.each<[string, unknown, string | undefined]>([
     error({ name: "SequelizeConnectionAcquireTimeoutError" }),
     "unavailable",
   ],
+  ["what ends the session", error({ severity: "FATAL", code: "XX000" }), "unavailable"],
+  [
+    "what ends the session, wrapped",
+    error({ cause: error({ severity: "PANIC", code: "58030" }) }),
+    "unavailable",
+  ],
+  ["an internal error", error({ severity: "ERROR", code: "XX000" }), "refused"],
   ["a cancelled statement", error({ code: "57014" }), "refused"],
   ["a row that is there", error({ code: "23505" }), "refused"],
   ["an error of PL/pgSQL", error({ code: "P0001" }), "refused"],
