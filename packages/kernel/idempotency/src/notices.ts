@@ -49,7 +49,7 @@ const ends: ReadonlyMap<string, string> = new Map([
   ["transaction-broken", "has a handler that broke its transaction, which is rolled back"],
   [
     "transaction-held",
-    "has a handler that failed after something of its transaction had committed, and is held",
+    "has a handler that failed after something of its transaction had committed, and is held, or done if all of it had",
   ],
   [
     "transaction-unknown",

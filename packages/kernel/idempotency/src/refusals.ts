@@ -69,7 +69,7 @@ const heldCode = "transaction-held";
 /** The handler has failed, and something of its transaction has committed all the same: an operator has to look. */
 export const transactionHeld: TransactionRefusal = refusalOf(
   heldCode,
-  "the handler's transaction failed after something of it had committed: the key is held",
+  "the handler's transaction failed after something of it had committed: the key is held, or done if all of it had",
 );
 
 /** The handler has failed, and the store did not say whether something of its transaction has committed: an operator has to look. */

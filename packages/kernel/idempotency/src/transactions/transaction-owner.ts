@@ -33,7 +33,7 @@ import type { TransactionKey, TransactionStore, TransactionStores } from "./tran
 const maxAttempts = 10;
 const longestPauseMs = 200;
 
-/** Runs handlers in transactions that claim their keys: the state table of decision 0069. */
+/** Runs handlers in transactions that claim their keys: site/pages/concepts/transactions.md says what becomes of a key and a nonce. */
 export class TransactionOwner<Tx> {
   readonly #store: TransactionStore<Tx>;
   readonly #nonces: NonceStore;

@@ -44,7 +44,10 @@ export interface TransactionClaim {
   readonly idleTimeoutMs: number;
 }
 
-/** `begun`: written as running by this transaction; the others as a claim answers, and nothing was written. */
+/**
+ * `begun`: written as running by this transaction. The others are as a claim answers; the only one of them that writes is a run whose lease
+ * had ended, which is `held` once the transaction commits.
+ */
 export type KeyBegun =
   | { readonly status: "begun" }
   | Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
@@ -106,9 +109,9 @@ export interface TransactionStore<Tx, Mode extends TransactionMode = Transaction
   closeGate?(tx: Tx, succeeded: boolean): Promise<ClosedStatements> | undefined;
   /**
    * The last statement after a handler: makes exactly these keys done, each by its token and state, in the transaction that has begun them.
-   * `more`: another handler follows in this transaction. Throws a GuardError
-   * (`transaction-broken`) when the transaction cannot commit what the handler wrote: it swallowed an error, or ended the transaction. No key
-   * is free then whose handler may have committed something, as after a ROLLBACK of its own.
+   * `more`: another handler follows in this transaction. Throws a GuardError (`transaction-broken`) when the transaction cannot commit what
+   * the handler wrote: it swallowed an error, or ended the transaction. No key is free then whose handler may have committed something, as
+   * after a ROLLBACK of its own.
    */
   keep(tx: Tx, keys: readonly TransactionKey[], more: boolean): Awaitable<void>;
   /**
