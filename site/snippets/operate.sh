@@ -4,11 +4,11 @@ export STORE_URL="$DATABASE_URL"   # the platform's own
 npx countersign keys held --schema countersign
 # #endregion install
 # #region doctor
-NODE_ENV=production countersign doctor --app ./dist/app.js \
+NODE_ENV=production npx countersign doctor --app ./dist/app.js \
   --url https://platform.example/api/v1/transaction
 # #endregion doctor
 # #region odd-key
-countersign keys resolve --key-json '"a\u0000b"' --as done
+npx countersign keys resolve --key-json '"a\u0000b"' --as done
 # #endregion odd-key
 # #region cron
 npx countersign keys held --quiet && npx countersign work --quiet

@@ -52,10 +52,7 @@ class Reader {
 
   /** The commands of a region, one after the other; rejects when one fails. */
   async shell(file: string, region: string): Promise<string> {
-    // npm links no program of a workspace that is built after the installation.
-    const commands = fileText(`site/snippets/${file}`, { region })
-      .replaceAll(":3000/", `:${this.#port}/`)
-      .replaceAll("npx countersign ", `${process.execPath} ${join(root, "packages/tools/cli/dist/cli.js")} `);
+    const commands = fileText(`site/snippets/${file}`, { region }).replaceAll(":3000/", `:${this.#port}/`);
     const { stdout } = await run("bash", ["-e", "-c", commands], { cwd: this.#folder });
     return stdout;
   }

@@ -14,6 +14,7 @@ const { packages: budgets, installs } = JSON.parse(
 // manifest names, what npm create writes, and the files of a page.
 const expected = [
   /^(package\.json|README\.md|LICENSE)$/,
+  /^bin\/countersign\.js$/,
   /^dist\/.+\.(js|d\.ts)(\.map)?$/,
   /^src\/.+\.ts$/,
   /^[A-Z-]+\.md$/,
