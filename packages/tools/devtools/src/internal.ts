@@ -6,5 +6,6 @@ export { importPrivateKey } from "./sandbox/key-pair.ts";
 export { assertFileSafeKeyid, KeyFileError } from "./sandbox/key-files.ts";
 export { jsonTexts } from "./sandbox/json-text.ts";
 export { formatTimestamp, sampleEventData } from "./sandbox/delivery/envelope.ts";
+export { tamperedWebhookTexts } from "./sandbox/delivery/webhook-request.ts";
 export { deliveryStates } from "./sandbox/delivery/delivery.ts";
 export { SandboxDatabaseError } from "./sandbox/service/database.ts";

@@ -38,7 +38,8 @@ const maxSegments = 10;
 
 function shorterPaths(path: string): Texts {
   const segments = path.split("/");
-  const places = Array.from(segments.keys()).slice(2, maxSegments + 1);
+  // Up to all of them: a proxy may have put the whole path before "/".
+  const places = Array.from({ length: Math.min(segments.length, maxSegments) - 1 }, (_, index) => index + 2);
   return places.map((at) => {
     const end = `/${segments.slice(at).join("/")}`;
     return ["path-without-prefix", "without the prefix before it", [end], at === 2 ? "usual" : undefined];

@@ -90,6 +90,7 @@ export const calls = {
         typeof value === "string" ? value : JSON.stringify(value),
       ]),
       ...(info.flag === undefined ? [] : [[`--${info.flag}`, info.takesCount ? String(count) : info.value]]),
+      ...(about.forwardedFor === undefined ? [] : [["--forwarded-for", about.forwardedFor]]),
       ...(isPlainElsewhere(url) ? [["--allow-http"]] : []),
     ],
     method: "POST",

@@ -3,10 +3,11 @@ import { validateHeaderName, validateHeaderValue } from "node:http";
 import { createContentDigest } from "@countersign/content-digest";
 import { assertKnownOptions } from "@countersign/core/internal";
 import { sign } from "@countersign/http-message-signatures";
+import { forwardedFields } from "./forwarded-fields.ts";
 import { importPrivateKey } from "./key-pair.ts";
 import type { OutgoingRequest } from "./send-request.ts";
 import { assertTarget, parsePayoutUrl } from "./payout-url.ts";
-import { tamperBody, tamperedParts, tamperPath, tamperSignature, type TamperedPart } from "./tamper.ts";
+import { sentBodyOf, signedTargetOf, tamperedParts, tamperSignature, type TamperedPart } from "./tamper.ts";
 
 /** Give either `body` or `bodyText`. */
 export interface PayoutRequestOptions {
@@ -31,6 +32,11 @@ export interface PayoutRequestOptions {
   readonly label?: string | undefined;
   /** Further header fields; `Content-Type`, `Content-Digest` and `Host` replace the computed ones before signing. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Sends the request as a proxy that ends TLS hands it on: with this IP address in X-Forwarded-For, and X-Forwarded-Proto: https. `headers`
+   * can replace both. Default none.
+   */
+  readonly forwardedFor?: string | undefined;
   /** The request target on the wire, when it is to differ from the signed one of `url`. */
   readonly target?: string | undefined;
   /** Spoils one part of the signed request. Default none. */
@@ -53,30 +59,32 @@ export interface PayoutRequest extends OutgoingRequest {
 const factoryName = "buildPayoutRequest";
 const knownOptions: readonly (keyof PayoutRequestOptions)[] = [
   ...(["url", "body", "bodyText", "privateKey", "keyid", "created", "expires", "nonce"] as const),
-  ...(["components", "label", "headers", "target", "tamper"] as const),
+  ...(["components", "label", "headers", "forwardedFor", "target", "tamper"] as const),
 ];
 const computedHeaders = /^(?:signature|signature-input|content-length|transfer-encoding|connection)$/i;
 
 /** Builds and signs a payout; `created` and `nonce` make it repeatable. Throws a TypeError, or a MessageSignatureError. */
 export function buildPayoutRequest(options: PayoutRequestOptions): PayoutRequest {
   assertOptions(options);
-  const { scheme, authority, target: signedTarget } = parsePayoutUrl(options.url);
-  const target = options.target ?? signedTarget;
+  const { tamper } = options;
+  const { scheme, authority, target: urlTarget } = parsePayoutUrl(options.url);
+  const target = options.target ?? urlTarget;
   assertTarget(target);
   const body = bodyOf(options);
-  const fields = headerFields(options.headers, body);
+  const fields = headerFields(options, body);
 
   const created = options.created ?? Math.floor(Date.now() / 1000);
+  const unit = tamper === "created-milliseconds" ? 1000 : 1;
   const metadata = {
     keyid: options.keyid,
-    created,
-    expires: options.expires ?? created + 60,
+    created: created * unit,
+    expires: (options.expires ?? created + 60) * unit,
     nonce: options.nonce ?? randomUUID(),
   };
   const { signatureInput, signature, signatureBase } = sign(
     {
       method: "POST",
-      target: options.tamper === "path" ? tamperPath(signedTarget) : signedTarget,
+      target: signedTargetOf(urlTarget, tamper),
       rawHeaders: [...fields].flat(),
       scheme,
       authority: valueOf(fields, "host") ?? authority,
@@ -89,11 +97,12 @@ export function buildPayoutRequest(options: PayoutRequestOptions): PayoutRequest
     },
   );
   fields.set("Signature-Input", signatureInput);
-  fields.set("Signature", options.tamper === "signature" ? tamperSignature(signature) : signature);
+  fields.set("Signature", tamper === "signature" ? tamperSignature(signature) : signature);
 
-  const changesBody = options.tamper === "body" || options.tamper === "digest";
-  const bodyBytes = changesBody ? tamperBody(body) : body;
-  if (options.tamper === "digest") setField(fields, "Content-Digest", createContentDigest(bodyBytes));
+  const bodyBytes = sentBodyOf(body, tamper);
+  if (tamper === "digest") setField(fields, "Content-Digest", createContentDigest(bodyBytes));
+  if (tamper === "charset-added")
+    setField(fields, "Content-Type", `${valueOf(fields, "content-type")}; charset=utf-8`);
   return {
     method: "POST",
     url: options.url,
@@ -119,8 +128,12 @@ function bodyOf({ body, bodyText }: PayoutRequestOptions): Buffer {
   return typeof bodyText === "string" ? Buffer.from(bodyText, "utf8") : Buffer.from(bodyText);
 }
 
-function headerFields(given: Readonly<Record<string, string>> = {}, body: Buffer): Map<string, string> {
+function headerFields(
+  { headers: given = {}, forwardedFor }: PayoutRequestOptions,
+  body: Buffer,
+): Map<string, string> {
   const fields = new Map([
+    ...Object.entries(forwardedFields(forwardedFor)),
     ["Content-Type", "application/json"],
     ["Content-Digest", createContentDigest(body)],
   ]);

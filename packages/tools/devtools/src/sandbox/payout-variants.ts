@@ -7,6 +7,11 @@ export type PayoutVariant =
   | "tamper-digest"
   | "tamper-signature"
   | "tamper-path"
+  | "tamper-prefix-removed"
+  | "tamper-prefix-added"
+  | "tamper-charset-added"
+  | "tamper-body-re-serialised"
+  | "tamper-created-milliseconds"
   | "expired"
   | "future"
   | "replay"
@@ -33,6 +38,11 @@ export const payoutVariants: readonly PayoutVariantInfo[] = [
   tampered("digest", "Body and its digest changed after signing"),
   tampered("signature", "One bit of the signature turned"),
   tampered("path", "Signature made for another path"),
+  tampered("prefix-removed", "Path without a prefix that was signed, as a proxy removes it"),
+  tampered("prefix-added", "Path with a prefix that was not signed, as a proxy adds it"),
+  tampered("charset-added", "Charset added to Content-Type after signing"),
+  tampered("body-re-serialised", "Body parsed and serialised again after signing"),
+  tampered("created-milliseconds", "Times of the signature in milliseconds"),
   { variant: "expired", flag: "expired", sends: "Signature that ran out a minute ago", expected: ["401"] },
   { variant: "future", flag: "future", sends: "Signature dated two minutes ahead", expected: ["401"] },
   { variant: "replay", flag: "replay", sends: "The same signed request twice", expected: ["401"] },

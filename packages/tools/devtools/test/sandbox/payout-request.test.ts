@@ -126,14 +126,52 @@ describe("buildPayoutRequest", () => {
     });
 
     test.each([
-      ["http://h/pay", "/pay", "/pay/other"],
-      ["http://h/pay/?q=1", "/pay/?q=1", "/pay/other"],
-    ])("path signs %s for another path than it is sent to", (url, target, signedPath) => {
-      const bad = buildPayoutRequest({ ...fixed, url, tamper: "path" });
+      ["path", "http://h/pay", "/pay", "/pay/other"],
+      ["path", "http://h/pay/?q=1", "/pay/?q=1", "/pay/other"],
+      ["prefix-removed", "http://h/pay?q=1", "/pay?q=1", "/payments/pay"],
+      ["prefix-added", "http://h/api/v1/pay?q=1", "/api/v1/pay?q=1", "/v1/pay"],
+      ["prefix-added", "http://h/pay", "/pay", "/"],
+    ] as const)("%s signs %s for another path than it is sent to", (tamper, url, target, signedPath) => {
+      const bad = buildPayoutRequest({ ...fixed, url, tamper });
       expect(bad.target).toBe(target);
       expect(bad.signature.signatureBase).toContain(`"@path": ${signedPath}\n`);
       expect(signatureFits(bad.signature.signatureBase, bad.headers["Signature"])).toBe(true);
     });
+
+    test("charset-added changes the sent Content-Type alone", () => {
+      const bad = buildPayoutRequest({ ...fixed, tamper: "charset-added" });
+      expect(bad).toEqual({
+        ...good,
+        headers: { ...good.headers, "Content-Type": "application/json; charset=utf-8" },
+      });
+    });
+
+    test.each([
+      ["compact JSON", '{"a":1.5}', '{\n  "a": 1.5\n}'],
+      ["indented JSON", '{\n  "a": 1.50 }', '{"a":1.5}'],
+      ["JSON without white space to add", "{}", "{}\n"],
+    ])("body-re-serialised sends %s as other bytes than were signed", (_name, bodyText, sent) => {
+      const bad = buildPayoutRequest({ ...fixed, bodyText, tamper: "body-re-serialised" });
+      expect(bad.bodyBytes.toString()).toBe(sent);
+      expect(bad.headers).toEqual(buildPayoutRequest({ ...fixed, bodyText }).headers);
+    });
+
+    test("created-milliseconds signs both times in milliseconds", () => {
+      const bad = buildPayoutRequest({ ...fixed, tamper: "created-milliseconds" });
+      const { created, expires } = good.signature;
+      expect(bad.signature).toMatchObject({ created: created * 1000, expires: expires * 1000 });
+      expect(bad.headers["Signature-Input"]).toContain(`;created=${created * 1000};`);
+    });
+  });
+
+  test("forwardedFor sends what a proxy says, unless headers say otherwise", () => {
+    const { headers } = buildPayoutRequest({
+      ...fixed,
+      forwardedFor: "192.0.2.10",
+      headers: { "x-forwarded-proto": "http" },
+    });
+    expect(headers).toMatchObject({ "X-Forwarded-For": "192.0.2.10", "X-Forwarded-Proto": "http" });
+    expect(Object.keys(buildPayoutRequest(fixed).headers)).not.toContain("X-Forwarded-For");
   });
 
   test.each<[string, Partial<PayoutRequestOptions>]>([
@@ -149,6 +187,9 @@ describe("buildPayoutRequest", () => {
     ["a line feed in a header", { headers: { "X-A": "a\r\nX-B: b" } }],
     ["a given signature", { headers: { signature: "sig1=::" } }],
     ["an unknown part to tamper with", { tamper: "time" as "body" }],
+    ["a path without a prefix to leave out", { url: "http://h/", tamper: "prefix-added" }],
+    ["no JSON to serialise again", { bodyText: "{", tamper: "body-re-serialised" }],
+    ["a proxy that names no address", { forwardedFor: "platform.example" }],
     ["a misspelt option", { keyId: "x" } as Partial<PayoutRequestOptions>],
   ])("refuses %s with a TypeError", (_name, changes) => {
     expect(() => buildPayoutRequest({ ...fixed, ...changes })).toThrow(

@@ -77,10 +77,14 @@ export function createDeliveryControl(init: DeliveryControlInit) {
   };
 }
 
-function detailOf(stored: StoredDelivery, { queue, options }: DeliveryControlInit) {
+function detailOf(stored: StoredDelivery, { queue, options, forwardedFor }: DeliveryControlInit) {
   const { endpointId, webhookId, expiresMs, attempts } = stored;
   const body = queue.body(webhookId);
-  const { method, target, headers } = buildWebhookRequest({ ...queue.endpoint(endpointId), body });
+  const { method, target, headers } = buildWebhookRequest({
+    ...queue.endpoint(endpointId),
+    body,
+    forwardedFor,
+  });
   return {
     delivery: queue.shown(stored),
     request: {

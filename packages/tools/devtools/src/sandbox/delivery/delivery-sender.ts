@@ -12,6 +12,7 @@ export interface DeliveryParts {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly ca: string | Buffer | undefined;
+  readonly forwardedFor: string | undefined;
 }
 
 /** Rejects only when the database fails. What `signal` cuts off leaves no trace: the delivery stays due. */
@@ -44,10 +45,11 @@ export async function sendSpoilt(
 
 // Read anew for each attempt: the same bytes every time.
 function requestOf(
-  { queue, options, ca }: DeliveryParts,
+  { queue, options, ca, forwardedFor }: DeliveryParts,
   { endpointId, webhookId }: StoredDelivery,
 ): WebhookOptions {
-  return { ...queue.endpoint(endpointId), body: queue.body(webhookId), ca, timeoutMs: options.timeoutMs };
+  const body = queue.body(webhookId);
+  return { ...queue.endpoint(endpointId), body, ca, forwardedFor, timeoutMs: options.timeoutMs };
 }
 
 type Progress = Pick<StoredDelivery, "state" | "dueMs" | "rounds">;

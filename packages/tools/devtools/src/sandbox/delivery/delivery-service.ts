@@ -21,7 +21,10 @@ import { endpointTarget, type EndpointRegistration } from "./webhook-request.ts"
 /** Calls back once after a delay, unless the returned function is called before. */
 export type StartTimer = (callback: () => void, delayMs: number) => () => void;
 
-export interface DeliveryServiceInit extends Pick<SandboxOptions, "clock" | "speed" | "ca" | "onAttempt"> {
+export interface DeliveryServiceInit extends Pick<
+  SandboxOptions,
+  "clock" | "speed" | "ca" | "forwardedFor" | "onAttempt"
+> {
   readonly store: DocumentStore;
   readonly options?: DeliveryOptions | undefined;
   /** Further texts that `control.mask` takes out: the API key. */
@@ -59,12 +62,20 @@ export class DeliveryService {
 
   /** Sends nothing before `start`. Throws an OptionError. */
   constructor(init: DeliveryServiceInit) {
-    const { store, clock = Date.now, speed = 1, ca, startTimer = systemTimer, secrets = [] } = init;
+    const {
+      store,
+      clock = Date.now,
+      speed = 1,
+      ca,
+      forwardedFor,
+      startTimer = systemTimer,
+      secrets = [],
+    } = init;
     this.#onAttempt = init.onAttempt;
     this.#onChange = init.onChange ?? (() => {});
     this.#startTimer = startTimer;
     const options = resolveDeliveryOptions(init.options ?? {}, speed);
-    this.#parts = { store, queue: new DeliveryQueue(store), options, clock, ca };
+    this.#parts = { store, queue: new DeliveryQueue(store), options, clock, ca, forwardedFor };
     this.#nanoseconds = createNanosecondClock(clock);
     const changed = (id: number): void => this.#changed([id]);
     this.control = createDeliveryControl({ ...this.#parts, secrets, changed });

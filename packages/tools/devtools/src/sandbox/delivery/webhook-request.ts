@@ -1,17 +1,19 @@
 import { isIPv4 } from "node:net";
 import { secretFault, userNameFault } from "@countersign/core/internal";
 import { signPayload } from "@countersign/webhook-hmac";
+import { forwardedFields } from "../forwarded-fields.ts";
 import { parsePayoutUrl } from "../payout-url.ts";
 import type { OutgoingRequest } from "../send-request.ts";
-import { tamperBody, tamperSignature } from "../tamper.ts";
+import { sentBodyOf, tamperSignature } from "../tamper.ts";
 
-export const tamperedWebhookParts = ["body", "signature", "password"] as const;
+export const tamperedWebhookParts = ["body", "signature", "password", "body-re-serialised"] as const;
 
 /** What each of them is in plain words. */
 export const tamperedWebhookTexts: Readonly<Record<TamperedWebhookPart, string>> = {
   body: "Body changed after signing",
   signature: "One bit of the signature turned",
   password: "Wrong password",
+  "body-re-serialised": "Body parsed and serialised again after signing",
 };
 
 /** What is spoilt after signing; `password` sends a wrong one. */
@@ -33,13 +35,18 @@ export interface EndpointRegistration {
 export interface WebhookRequestOptions extends EndpointRegistration {
   /** Sent byte for byte. */
   readonly body: Buffer;
+  /**
+   * Sends the webhook as a proxy that ends TLS hands it on: with this IP address in X-Forwarded-For, and X-Forwarded-Proto: https. Default
+   * none.
+   */
+  readonly forwardedFor?: string | undefined;
   /** Default none. */
   readonly tamper?: TamperedWebhookPart | undefined;
 }
 
 /** Throws a TypeError, which shows no credential, on what cannot be sent. */
 export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingRequest {
-  const { url, username, password, secret, body, tamper } = options;
+  const { url, username, password, secret, body, forwardedFor, tamper } = options;
   const target = endpointTarget(options);
   const signature = signPayload(body, secret);
   return {
@@ -51,8 +58,9 @@ export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingReq
       Authorization: basicCredentials(username, tamper === "password" ? `${password}?` : password),
       "X-Payload-Signature":
         tamper === "signature" ? tamperSignature(`:${signature}:`).slice(1, -1) : signature,
+      ...forwardedFields(forwardedFor),
     },
-    bodyBytes: tamper === "body" ? tamperBody(body) : body,
+    bodyBytes: sentBodyOf(body, tamper),
   };
 }
 

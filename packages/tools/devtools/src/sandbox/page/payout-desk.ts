@@ -42,6 +42,7 @@ export type PayoutDesk = ReturnType<typeof createPayoutDesk>;
 export interface PayoutDeskInit {
   readonly allowHttp: boolean | "loopback";
   readonly ca: string | Buffer | undefined;
+  readonly forwardedFor: string | undefined;
   readonly clock: () => number;
   readonly mask: ReturnType<typeof masking.of>;
   readonly changed: () => void;
@@ -65,6 +66,7 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
       keyid,
       publicKeyPem: createPublicKey(privateKey).export({ type: "spki", format: "pem" }).toString(),
       keyFile: options.keyFile ?? `${keyid}.private.pem`,
+      forwardedFor: init.forwardedFor,
       variants: payoutVariants,
       sample: sampleBusiness,
     },
@@ -78,7 +80,8 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
       const plan = refuseTypeErrors(() => {
         targetOf(order.url, init.allowHttp);
         const { url, variant, count } = order;
-        return planPayout({ variant, count, request: { url, bodyText, privateKey, keyid } });
+        const { forwardedFor } = init;
+        return planPayout({ variant, count, request: { url, bodyText, privateKey, keyid, forwardedFor } });
       });
       const at = init.clock();
       const { asExpected, outcomes } = await runPayoutPlan(plan, {

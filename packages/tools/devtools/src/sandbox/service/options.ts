@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { isIPv4 } from "node:net";
+import { isIP, isIPv4 } from "node:net";
 import {
   option,
   optionError,
@@ -25,6 +25,11 @@ export interface SandboxOptions {
   readonly allowHttp?: boolean | "loopback" | undefined;
   /** Divides the delays and the retry period of deliveries: at 1440 a day takes a minute. Default 1. */
   readonly speed?: number | undefined;
+  /**
+   * Sends webhooks, and the page's payouts, as a proxy that ends TLS hands them on: with this IP address in X-Forwarded-For, and
+   * X-Forwarded-Proto: https. For a platform that trusts this machine as its proxy. Default none.
+   */
+  readonly forwardedFor?: string | undefined;
   /** Issuer certificates in PEM form that endpoints are checked against. Default those of Node. */
   readonly ca?: string | Buffer | undefined;
   readonly delivery?: DeliveryOptions | undefined;
@@ -48,6 +53,7 @@ const table = {
   database: checked(matches(/^[^]+$/), "a file name or :memory:", ":memory:"),
   allowHttp: checked(isAllowHttp, 'true, false or "loopback"', false),
   speed: checked(isSpeed, "a number above 0", 1),
+  forwardedFor: option.optional(checked(isAddress, "an IP address")),
   delivery: option.optional(option.section<DeliveryOptions>("{ duplicate: true }")),
   onAttempt: option.optional(option.call<(delivery: Delivery) => void>()),
   clock: option.clock(Date.now, "the system's"),
@@ -78,6 +84,10 @@ function matches(pattern: RegExp): (value: unknown) => value is string {
 // A name can be made to mean anything by a hosts file, so only addresses are taken.
 function isLoopback(host: unknown): host is string {
   return typeof host === "string" && ((isIPv4(host) && host.startsWith("127.")) || host === "::1");
+}
+
+function isAddress(address: unknown): address is string {
+  return typeof address === "string" && isIP(address) !== 0;
 }
 
 function isAllowHttp(value: unknown): value is boolean | "loopback" {

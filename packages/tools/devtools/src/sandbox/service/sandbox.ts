@@ -71,7 +71,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 }
 
 function createParts(database: Database.Database, resolved: ResolvedSandboxOptions): RouteTargets {
-  const { apiKey, clock, speed, ca, delivery, onAttempt, allowHttp, page } = resolved;
+  const { apiKey, clock, speed, ca, forwardedFor, delivery, onAttempt, allowHttp, page } = resolved;
   const store = new DocumentStore(database);
   const stream = createChangeStream<ChangeKind>({
     service: "the sandbox",
@@ -82,6 +82,7 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
     clock,
     speed,
     ca,
+    forwardedFor,
     onAttempt,
     onChange: (ids) => stream.changed({ ids }),
     options: delivery,
@@ -90,7 +91,7 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
   });
   const changed = (kind: ChangeKind): void => stream.changed({ kind });
   const { mask } = deliveries.control;
-  const desk = { allowHttp, ca, clock, mask, changed: () => changed("payouts") };
+  const desk = { allowHttp, ca, forwardedFor, clock, mask, changed: () => changed("payouts") };
   return {
     deliveries,
     allowHttp,
