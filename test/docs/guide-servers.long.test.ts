@@ -8,6 +8,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { fileText } from "../../site/scripts/file-text.mjs";
+import { eventually } from "../support/runs/eventually.ts";
+import { freePort } from "../support/servers/private-process.mjs";
 
 const run = promisify(execFile);
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -18,6 +20,7 @@ class Reader {
   readonly #folder = mkdtempSync(join(tmpdir(), "countersign-page-"));
   #platform: ReturnType<typeof spawn> | undefined;
   #port = "";
+  #told = "";
 
   constructor(type: "module" | "commonjs") {
     // In the place of the page's first step, which installs what is not published here.
@@ -37,10 +40,11 @@ class Reader {
       };
       await import("./server.js");
     `;
-    const env = { ...process.env, PORT: "0", ...more };
+    const env = { ...process.env, COUNTERSIGN_STDERR: "", PORT: "0", ...more };
     const program = ["--input-type=module", "--eval", listening];
     const platform = spawn(process.execPath, program, { cwd: this.#folder, env });
     this.#platform = platform;
+    platform.stderr.setEncoding("utf8").on("data", (text: string) => (this.#told += text));
     this.#port = await new Promise((hear, fail) => {
       platform.once("exit", (code) => fail(new Error(`server.js ended with ${code}`)));
       platform.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -50,10 +54,27 @@ class Reader {
     });
   }
 
+  /** The codes of what the platform has refused, as its lines on stderr have them. */
+  refusals(): readonly string[] {
+    return [...this.#told.matchAll(/^countersign: \S+ refused a \S+ with \d{3} (\S+):/gm)].map(
+      ([, code = ""]) => code,
+    );
+  }
+
+  /** The commands of a region as they are typed here. */
+  commands(file: string, region: string): string {
+    const typed = fileText(`site/snippets/${file}`, { region }).replaceAll(":3000/", `:${this.#port}/`);
+    // What npx finds there, without the second that each npx takes.
+    return `${typed.replaceAll("npx countersign ", "node_modules/.bin/countersign ").trim()}\n`;
+  }
+
   /** The commands of a region, one after the other; rejects when one fails. */
   async shell(file: string, region: string): Promise<string> {
-    const commands = fileText(`site/snippets/${file}`, { region }).replaceAll(":3000/", `:${this.#port}/`);
-    const { stdout } = await run("bash", ["-e", "-c", commands], { cwd: this.#folder });
+    return this.run(this.commands(file, region));
+  }
+
+  async run(script: string): Promise<string> {
+    const { stdout } = await run("bash", ["-e", "-c", script], { cwd: this.#folder });
     return stdout;
   }
 
@@ -97,6 +118,53 @@ describe.each([
   });
 });
 
+describe("the server of the page guide/webhooks, which takes payouts and webhooks", () => {
+  const reader = new Reader("module");
+  const file = "examples/snippets/src/guide/quick-start-webhooks.ts";
+  const settings = reader.commands("webhooks.sh", "settings");
+  beforeAll(async () => {
+    await reader.shell("quick-start.sh", "keys");
+    const named = [...settings.matchAll(/(WEBHOOK_[A-Z]+)=(\S+)/g)].map(([, name, value]) => [name, value]);
+    expect(named).toHaveLength(3);
+    await reader.start(file, Object.fromEntries(named) as Record<string, string>);
+  });
+  afterAll(async () => reader.end());
+
+  test("is shown there", () => {
+    expect(read("site/pages/guide/webhooks.md")).toContain(`\`\`\`js file=${file}\n`);
+  });
+
+  test("takes a payout and a webhook by the commands of the page", async () => {
+    expect(asExpected(await reader.run(settings + reader.commands("webhooks.sh", "send")))).toBe(2);
+  });
+
+  test("takes neither without the proxy that the command line plays", async () => {
+    const direct = reader.commands("webhooks.sh", "send").replaceAll(/ \\\n {2}--forwarded-for \S+/g, "");
+    const [payout = "", webhook = ""] = direct.split(/(?<=\n)(?=\S+countersign webhook)/);
+    const told = await reader.run(
+      `${settings}${payout.trim()} --expect 401\n${webhook.trim()} --expect 404\n`,
+    );
+    expect(asExpected(told)).toBe(2);
+    await eventually(() => reader.refusals().length === 2);
+    expect(reader.refusals()).toEqual(["ip-not-allowed", "https-required"]);
+  });
+
+  test("takes the event that the sandbox is told to send", async () => {
+    const port = await freePort();
+    const [sandbox, trigger] = ["sandbox", "trigger"].map((region) =>
+      reader.commands("webhooks.sh", region).replaceAll(/(?<=:|--port )4000/g, String(port)),
+    );
+    // The sandbox has a process group of its own, which ends with the script.
+    const told = await reader.run(`${settings}
+      set -m
+      { ${sandbox}} >/dev/null &
+      trap 'kill -- -$!' EXIT
+      until curl -s http://127.0.0.1:${port} >/dev/null; do sleep 0.2; done
+      ${trigger}`);
+    expect(told).toMatch(/ #1 +delivered +200 +buyer\.status_changed\n$/);
+  }, 60_000);
+});
+
 describe.each([
   ["hono-nextjs", "module", "examples/hono/dist/server.js"],
   ["fastify", "module", "examples/fastify/dist/server.js"],
@@ -128,7 +196,7 @@ describe.each([
 
   test("takes a public key whose line ends are two characters, and believes the proxy", async () => {
     expect(publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----\\n/);
-    expect(asExpected(await reader.shell("hono.sh", "pay"))).toBe(2);
+    expect(asExpected(await reader.shell("hono.sh", "pay"))).toBe(3);
   });
 });
 

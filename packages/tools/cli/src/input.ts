@@ -62,6 +62,12 @@ export function credentialOptions(): readonly Option[] {
   ];
 }
 
+export function forwardedForOption(): Option {
+  const acts =
+    "act as the proxy that ends TLS: send X-Forwarded-For with this address, and X-Forwarded-Proto";
+  return new Option("--forwarded-for <ip>", `${acts} with https`);
+}
+
 export function allowHttpOption(): Option {
   return new Option("--allow-http", "send over plain http to another host than this machine");
 }

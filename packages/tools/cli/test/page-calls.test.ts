@@ -65,17 +65,23 @@ describe("a call of the page and its command", () => {
   test.each(payoutPlans.variants.map((info) => [info.variant, info] as const))(
     "payout, %s: the command sends the same variant",
     async (variant, info) => {
-      const about = { keyFile: cli.key, keyid: "test" };
+      const { value } = info;
+      const about = { keyFile: cli.key, keyid: "test", forwardedFor: "192.0.2.10" };
       const fields = { iban: "-DE1", amount: '{"value":1.00}', reference: "it's; $HOME" };
       const call = page.calls["payout"]!({ url: `${bench.platform}/pay`, info, count: 2, fields, about });
       const words = page.commandWords(call, bench.sandbox.url);
       const { out, err } = await run([...words, "--json"]);
       expect(err).toBe("");
-      const document = JSON.parse(out) as { variant: string; outcomes: { request: { body: string } }[] };
+      const document = JSON.parse(out) as {
+        variant: string;
+        outcomes: { request: { body: string; headers: object } }[];
+      };
       expect(document.variant).toBe(variant);
-      // What --tamper changes is the last digit.
+      expect(document.outcomes.at(-1)?.request.headers).toMatchObject({ "X-Forwarded-For": "192.0.2.10" });
+      // --tamper changes the last digit; what serialises JSON again loses digits.
+      const amount = value === "body-re-serialised" ? "1" : String.raw`1\.0[01]`;
       expect(document.outcomes.at(-1)?.request.body).toMatch(
-        /"iban":"-DE1".*"amount":\{"value":1\.0[01]\},"reference":"it's; \$HOME"/,
+        new RegExp(`"iban":"-DE1".*"amount":\\{"value":${amount}\\},"reference":"it's; \\$HOME"`),
       );
     },
   );

@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { createPayoutInstruction } from "@countersign/devtools/sandbox";
 import { CliBench, expectOneLine, expectRun, run } from "./cli-bench.ts";
 import { withServer } from "@countersign/test-support/servers/wire.ts";
 
@@ -42,7 +43,7 @@ describe("countersign payout", () => {
     const nonce = bench.platform.received.at(-1)?.params["nonce"] ?? "none";
     for (const part of [
       nonce,
-      "keyid    test",
+      "keyid             test",
       "200 OK, expected 2xx",
       "acknowledged",
       '{"status":200}',
@@ -112,7 +113,7 @@ describe("countersign payout", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect((await run(bench.payout(...unknown))).out).toMatch(/ explain request\.http --key someone=/);
     for (const others of [["--tamper", "body"], [...unknown, "--json"], []])
-      expect((await run(bench.payout(...others))).out).not.toContain("countersign explain");
+      expect((await run(bench.payout(...others))).out).not.toContain("A 401 does not say why");
   });
 
   test("shows the answer cut short, and Retry-After", async () => {
@@ -160,11 +161,60 @@ describe("countersign payout", () => {
     expect(await run(bench.payout(...args))).toMatchObject({ code, err: "" });
   });
 
-  test("shows the idempotency key, and does without one", async () => {
-    expect((await run(bench.payout("--idempotency-key", "op.a\u0007.b"))).out).toContain(
-      "  key      op.a\\u{7}.b\n",
+  test("shows every field that it sends, once, with the digits that it sends", async () => {
+    const amount = '{"value":10.10,"minor":[],"fees":[1e3,true]}';
+    const named = ["--idempotency-key", "op.a\u0007.b", "--name", "A\nB", "--amount", amount];
+    const { out } = await run(bench.payout(...named, "--duplicate"));
+    const rows = out.split("\n").slice(1, 11);
+    expect(rows.map((row) => row.trim().split(/ {2,}/))).toEqual([
+      ["idempotency_key", String.raw`op.a\u{7}.b`],
+      ["business_id", "business-1"],
+      ["beneficiary.iban", "DE89370400440532013000"],
+      ["beneficiary.bic", "COBADEFFXXX"],
+      ["beneficiary.name", String.raw`A\nB`],
+      ["amount.value", "10.10"],
+      ["amount.minor", "[]"],
+      ["amount.fees.0", "1e3"],
+      ["amount.fees.1", "true"],
+      ["reference", "Funding payout, sample"],
+    ]);
+    expect(out.match(/business-1/g)).toHaveLength(1);
+  });
+
+  test("counts the fields of a file after forty", async () => {
+    const list = JSON.stringify(Array.from({ length: 50 }, (_, index) => index));
+    const { out } = await run(bench.payout("--file", bench.file("list.json", list)));
+    expect(out).toMatch(/\n {2}39 +39\n {2}\.\.\. +and 10 more\n/);
+  });
+
+  test("sends by default what --help says, which is the sample of the sandbox", async () => {
+    const { out: help } = await run("payout --help");
+    const { out } = await run(bench.payout("--json"));
+    const { outcomes } = JSON.parse(out) as { outcomes: { request: { body: string } }[] };
+    const sent = JSON.parse(outcomes[0]?.request.body ?? "") as Record<string, unknown>;
+    const { idempotency_key: _fresh, ...sample } = createPayoutInstruction();
+    expect(sent).toMatchObject(sample);
+    const said = help.replaceAll(/\s+/g, " ");
+    const { beneficiary, amount, ...texts } = sample;
+    for (const value of [...Object.values(beneficiary), JSON.stringify(amount), ...Object.values(texts)])
+      expect(said).toContain(`(default: ${String(value)})`);
+    expect(said).toContain("name of the field that holds the reference text (default: reference)");
+  });
+
+  test("says after an unexpected 401 how to act as the proxy, unless it did", async () => {
+    const unknown = bench.payout("--keyid", "someone");
+    expect((await run(unknown)).out).toMatch(
+      /If it is ip-is-proxy or ip-not-allowed, [^]* {2}--forwarded-for 192\.0\.2\.10\n/,
     );
-    expect((await run(bench.payout("--file", bench.file("list.json", "[1]")))).out).not.toContain("  key ");
+    expect((await run([...unknown, "--forwarded-for", "192.0.2.10"])).out).not.toContain("ip-is-proxy");
+  });
+
+  test("--forwarded-for sends what a proxy says of a request over https", async () => {
+    await run(bench.payout("--forwarded-for", "192.0.2.10"));
+    expect(bench.platform.received.at(-1)).toMatchObject({
+      headers: { "x-forwarded-for": "192.0.2.10", "x-forwarded-proto": "https" },
+      signatureValid: true,
+    });
   });
 
   test("reports a failure to reach in text and as JSON", async () => {
@@ -191,6 +241,11 @@ describe("bad usage of countersign payout", () => {
     ["a missing key file", () => bench.payout("--key", missing), /--key .*missing: cannot be read \(ENOENT/],
     ["a key file that is no PEM", () => bench.payout("--key", bench.file("no.pem", "hello")), /PEM form/],
     ["the public key", () => bench.payout("--key", publicKey), /got a PUBLIC KEY/],
+    [
+      "a proxy without an address",
+      () => bench.payout("--forwarded-for", "me"),
+      /--forwarded-for: expected an IP/,
+    ],
     ["a keyid outside ASCII", () => bench.payout("--keyid", "clé"), /keyid/],
     ["a directory as body", () => bench.payout("--file", bench.directory), /cannot be read \(EISDIR\)/],
     ["no JSON as body", () => bench.payout("--file", bench.file("bad.json", "{")), /is not JSON in UTF-8/],

@@ -61,7 +61,8 @@ describe("countersign trigger", () => {
     register();
     const { code, out, err } = await spawned("trigger", "payment_request.repayment.repaid");
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    const [triggered, delivered] = out.split("\n");
+    const [triggered, sent, delivered] = out.split("\n");
+    expect(sent).toBe("  data.payment_request_id  request-1");
     expect(triggered).toMatch(/^triggered payment_request\.repayment\.repaid, event_id [0-9a-f-]{36}$/);
     expect(delivered).toMatch(/^\d\d:\d\d:\d\dZ +#1 +delivered +200 +payment_request\.repayment\.repaid$/);
     expect(JSON.parse(bodies[0] ?? "")).toMatchObject({
@@ -103,7 +104,9 @@ describe("countersign trigger", () => {
     const hostile = await triggeredAt((_req, res) =>
       res.end(JSON.stringify({ event_ids: ["\u001B[31m"], deliveries })),
     );
-    expect(hostile.out).toMatch(/^triggered x, event_id \\u\{1b\}\[31m\n.* delivered +200 +\\u\{1b\}\[2J\n$/);
+    expect(hostile.out).toMatch(
+      /^triggered x, event_id \\u\{1b\}\[31m\n {2}data {2}\{\}\n.* delivered +200 +\\u\{1b\}\[2J\n$/,
+    );
     expect(hostile.out).not.toContain("\u001B");
   });
 

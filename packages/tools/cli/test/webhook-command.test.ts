@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { parseWebhookEnvelope } from "countersign/webhooks";
+import { sampleEventData } from "@countersign/devtools/internal";
 import { CliBench, expectOneLine, expectRun, run } from "./cli-bench.ts";
 import {
   bench,
@@ -55,6 +56,44 @@ describe("countersign webhook", () => {
     expect(await run(webhook("--duplicate", "--expect", "500"))).toMatchObject({ code: 1 });
     expect(receiver.received).toHaveLength(3);
     expectOneLine(await run(webhook("--duplicate", "--tamper", "body")), 2, /--duplicate/);
+  });
+
+  test("shows every field that it sends", async () => {
+    const { out } = await run(webhook("--event-id", "event-7", "--webhook-id", "w-1", "--timestamp", "now"));
+    const rows = out.split("\n").slice(1, 10);
+    expect(rows.map((row) => row.trim().split(/ {2,}/))).toEqual([
+      ["webhook_id", "w-1"],
+      ["timestamp", "now"],
+      ["events.0.event_id", "event-7"],
+      ["events.0.timestamp", "now"],
+      ["events.0.type", "buyer.status_changed"],
+      ["events.0.data.buyer_id", "buyer-1"],
+      ["events.0.data.old_status", "PENDING"],
+      ["events.0.data.new_status", "ACTIVE"],
+      ["body", `${receiver.received[0]?.body.length} bytes`],
+    ]);
+  });
+
+  test.each([...sampleEventData])(
+    "sends of %s the data that --help says, as trigger's does",
+    async (type, data) => {
+      await run(webhook("--type", type));
+      const { events } = JSON.parse(receiver.received[0]?.body.toString() ?? "") as { events: object[] };
+      expect(events).toMatchObject([{ type, data }]);
+      for (const command of ["webhook", "trigger"]) {
+        const { out } = await run(`${command} --help`);
+        expect(out.replaceAll(/\s+/g, "")).toContain(`${type}${JSON.stringify(data)}`);
+        expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
+      }
+    },
+  );
+
+  test("--forwarded-for sends what a proxy says of a request over https", async () => {
+    await run(webhook("--forwarded-for", "192.0.2.10"));
+    expect(receiver.received[0]?.headers).toMatchObject({
+      "x-forwarded-for": "192.0.2.10",
+      "x-forwarded-proto": "https",
+    });
   });
 
   test("sends further header fields, such as those of a proxy", async () => {
@@ -161,6 +200,9 @@ describe("countersign webhook", () => {
     expect(out).toMatch(
       /not as expected\n\nA 404 does not say why: .*log has the code.*\n  countersign code/s,
     );
+    expect(out).toMatch(/If it is https-required, [^]* {2}--forwarded-for 192\.0\.2\.10\n/);
+    const asProxy = await run(webhook("--password", "wrong", "--forwarded-for", "192.0.2.10"));
+    expect(asProxy.out).not.toContain("https-required");
     for (const flags of [["--expect", "404"], ["--json"]])
       expect((await run(webhook("--password", "wrong", ...flags))).out).not.toContain("does not say");
   });
@@ -197,6 +239,12 @@ describe("countersign webhook", () => {
     ],
     ["a file and a type", () => webhook("--file", "x", "--type", "t"), /cannot be used with option/],
     ["an unknown part", () => webhook("--tamper", "digest"), /Allowed choices are body, signature, password/],
+    [
+      "a file that no JSON parser has read",
+      () => webhook("--file", cli.file("x", "x"), "--tamper", "body-re-serialised"),
+      /not JSON/,
+    ],
+    ["a proxy without an address", () => webhook("--forwarded-for", "me"), /--forwarded-for: expected an IP/],
     ["a bad --timeout", () => webhook("--timeout", "0"), /--timeout: expected an integer/],
     ["a bad --expect", () => webhook("--expect", "ok"), /--expect: expected statuses/],
     ["a --ca without certificate", () => webhook("--ca", cli.file("no.pem", "x")), /holds no certificate/],

@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import type { CommandIo, Finish } from "../command-io.ts";
-import { allowHttpOption, collect } from "../input.ts";
+import { allowHttpOption, collect, forwardedForOption } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
 import type { PayoutFlags } from "../playing/payout.ts";
 
@@ -28,9 +28,9 @@ export function payoutCommand(io: CommandIo, finish: Finish): Command {
     .requiredOption("--url <url>", "payout endpoint; its path is sent and signed exactly as given")
     .requiredOption("--key <file>", "Ed25519 private key (PKCS#8 PEM)")
     .requiredOption("--keyid <id>", "name of the key as the platform knows it")
-    .option("--file <file>", "body, sent byte for byte (default: a sample instruction)");
-  for (const [flags, description] of fields)
-    command.addOption(new Option(flags, description).conflicts("file"));
+    .option("--file <file>", "body, sent byte for byte (default: an instruction of the options below)");
+  for (const [flags, description, byDefault] of fields)
+    command.addOption(new Option(flags, description).default(byDefault, byDefault).conflicts("file"));
   const variants = variantOptions();
   const names = variants.map((option) => option.name());
   for (const option of variants)
@@ -40,6 +40,7 @@ export function payoutCommand(io: CommandIo, finish: Finish): Command {
       "--target <target>",
       "request target on the wire, when it is to differ from the signed path of --url",
     )
+    .addOption(forwardedForOption())
     .option("--header <field>", "further header field 'name: value'; repeatable", collect)
     .option("--timeout <ms>", "time for the whole exchange", "10000")
     .option("--ca <file>", "issuer certificates (PEM) of an https endpoint")
@@ -48,30 +49,55 @@ export function payoutCommand(io: CommandIo, finish: Finish): Command {
     .option("--expect <statuses>", "statuses that count as expected, such as 200,409 or 2xx")
     .option("--save <file>", "write the request there as it was sent, for countersign explain")
     .option("--json", "print one JSON document instead of text")
-    .addHelpText("after", examples)
+    .addHelpText("after", tamperedTexts + examples)
     .action(async (flags: PayoutFlags) => {
       const { runPayout } = await loadPlaying("payout", () => import("../playing/payout.ts"));
       finish(await runPayout(flags, io));
     });
 }
 
-const fields: readonly (readonly [flags: string, description: string])[] = [
+type Field = readonly [flags: string, description: string, byDefault?: string];
+
+const fields: readonly Field[] = [
   ["--idempotency-key <key>", "<operation_key>.<from_id>.<to_id> (default: a fresh one)"],
-  ["--business-id <id>", "business_id"],
-  ["--iban <iban>", "beneficiary.iban"],
-  ["--bic <bic>", "beneficiary.bic"],
-  ["--name <name>", "beneficiary.name"],
-  ["--amount <json>", "amount, a JSON object"],
-  ["--reference <text>", "reference text of the transfer"],
-  ["--reference-field <name>", "name of the field that holds the reference text"],
+  ["--business-id <id>", "business_id", "business-1"],
+  ["--iban <iban>", "beneficiary.iban", "DE89370400440532013000"],
+  ["--bic <bic>", "beneficiary.bic", "COBADEFFXXX"],
+  ["--name <name>", "beneficiary.name", "Example Trading GmbH"],
+  ["--amount <json>", "amount, a JSON object", '{"value":"10.00","currency":"EUR"}'],
+  ["--reference <text>", "reference text of the transfer", "Funding payout, sample"],
+  ["--reference-field <name>", "name of the field that holds the reference text", "reference"],
 ];
 
 // Importing the sandbox's own list would load it for every command line.
-const tampered = ["body", "digest", "signature", "path"] satisfies PayoutFlags["tamper"][];
+const tampered = [
+  ...(["body", "digest", "signature", "path"] as const),
+  ...([
+    "prefix-removed",
+    "prefix-added",
+    "charset-added",
+    "body-re-serialised",
+    "created-milliseconds",
+  ] as const),
+] satisfies PayoutFlags["tamper"][];
+
+const tamperedTexts = `
+Parts of --tamper:
+  body, digest, signature  changed after signing; with digest the body too
+  path                     signed is another path
+  prefix-removed           signed is /payments before the path, as if a proxy
+                           had removed that
+  prefix-added             signed is the path without its first segment, as if
+                           a proxy had added that
+  charset-added            Content-Type has a charset that is not signed
+  body-re-serialised       the body is parsed and serialised again after signing
+  created-milliseconds     created and expires are in milliseconds
+  What countersign explain says of such a request is printed with the answer.
+`;
 
 function variantOptions(): readonly Option[] {
   return [
-    new Option("--tamper <part>", "change one part after signing").choices(tampered),
+    new Option("--tamper <part>", "spoil one part of the signed request").choices(tampered),
     new Option("--expired", "sign as of two minutes ago"),
     new Option("--future", "sign as of two minutes ahead"),
     new Option("--replay", "send the same signed request twice"),

@@ -1,5 +1,6 @@
 import { Command, Option } from "commander";
 import type { CommandIo, Finish } from "../command-io.ts";
+import { forwardedForOption } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
 import type { SandboxFlags } from "../playing/sandbox.ts";
 
@@ -32,9 +33,13 @@ export function sandboxCommand(io: CommandIo, finish: Finish): Command {
     .option("--db <file>", "keeps the state; created when missing", ":memory:")
     .option("--allow-http", "accept endpoints at http URLs of other hosts too")
     .option("--speed <factor>", "divides retry delays and the retry period; 1440 makes a day a minute", "1")
+    .addOption(forwardedForOption())
     .option("--ca <file>", "issuer certificates (PEM) of https endpoints")
     .option("--no-page", "serve no page at /")
-    .option("--payout-url <url>", "payout endpoint that the page begins with")
+    .option(
+      "--payout-url <url>",
+      "payout endpoint that the page begins with (default: http://127.0.0.1:3000/api/v1/transaction)",
+    )
     .option("--key <file>", "Ed25519 private key (PKCS#8 PEM) of its payouts (default: one that is made up)")
     .option("--keyid <id>", "name of the key as the platform knows it")
     .option("--batch <ms>", "how long events wait for others to share a webhook with", "0")

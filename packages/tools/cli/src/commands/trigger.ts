@@ -1,22 +1,12 @@
-import type { WebhookEventMap } from "countersign/webhooks";
 import { Command, Option } from "commander";
 import type { CommandIo, Finish } from "../command-io.ts";
 import { allowHttpOption } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
+import { sampleTexts } from "../sample-texts.ts";
 import type { TriggerFlags } from "../playing/trigger.ts";
 
-/** The interface describes these; others can be triggered too. */
-const eventTypes: readonly string[] = Object.keys({
-  "buyer.status_changed": true,
-  "seller.status_changed": true,
-  "payment_request.repayment.repaid": true,
-  "payment_request.repayment.reminder": true,
-} satisfies Record<keyof WebhookEventMap, true>);
-
 const notes = `
-Events of the interface, each with sample data of its own:
-${eventTypes.map((type) => `  ${type}`).join("\n")}
-
+${sampleTexts}
 Examples:
   countersign trigger buyer.status_changed --url http://127.0.0.1:4000
   countersign trigger payment_request.repayment.repaid \\
@@ -33,7 +23,7 @@ export function triggerCommand(io: CommandIo, finish: Finish): Command {
   return new Command("trigger")
     .description("have a sandbox that runs send one event to every endpoint")
     .argument("<event>", "type of the event")
-    .option("--data <json>", "data of the event (default: a sample of the type)")
+    .option("--data <json>", "data of the event (default: the sample below)")
     .option("--event-id <id>", "event_id (default: a fresh one)")
     .requiredOption("--url <url>", "address of the sandbox")
     .addOption(

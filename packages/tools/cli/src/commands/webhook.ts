@@ -1,13 +1,19 @@
 import { Command, Option } from "commander";
 import type { CommandIo, Finish } from "../command-io.ts";
-import { allowHttpOption, collect, credentialOptions } from "../input.ts";
+import { allowHttpOption, collect, credentialOptions, forwardedForOption } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
+import { sampleTexts } from "../sample-texts.ts";
 import type { WebhookFlags } from "../playing/webhook.ts";
 
 // Importing the sandbox's own list would load it for every command line.
-const tampered = ["body", "signature", "password"] satisfies WebhookFlags["tamper"][];
+const tampered = ["body", "signature", "password", "body-re-serialised"] satisfies WebhookFlags["tamper"][];
 
 const examples = `
+${sampleTexts}
+With --tamper, body and signature are changed after signing, the password is a
+wrong one, and with body-re-serialised the body is parsed and serialised again
+after signing. What countersign explain says of it is printed with the answer.
+
 Give the password and the secret by environment variables: the list of
 processes shows the flags of a command.
 
@@ -30,12 +36,13 @@ export function webhookCommand(io: CommandIo, finish: Finish): Command {
   for (const option of credentialOptions()) command.addOption(option.makeOptionMandatory());
   addEnvelopeOptions(command);
   return command
-    .addOption(new Option("--tamper <part>", "change one part after signing").choices(tampered))
+    .addOption(new Option("--tamper <part>", "spoil one part of the signed request").choices(tampered))
     .addOption(
       new Option("--duplicate", "send the same bytes twice: the platform handles each event once").conflicts(
         "tamper",
       ),
     )
+    .addOption(forwardedForOption())
     .option("--header <field>", "further header field 'name: value'; repeatable", collect)
     .option("--timeout <ms>", "time for the whole exchange", "30000")
     .option("--ca <file>", "issuer certificates (PEM) of the endpoint")
@@ -52,7 +59,7 @@ export function webhookCommand(io: CommandIo, finish: Finish): Command {
 function addEnvelopeOptions(command: Command): void {
   const options = [
     new Option("--type <type>", "type of the event").default("buyer.status_changed"),
-    new Option("--data <json>", "data of the event (default: a sample of the type)"),
+    new Option("--data <json>", "data of the event (default: the sample below)"),
     new Option("--event-id <id>", "event_id (default: a fresh one)"),
     new Option("--webhook-id <id>", "webhook_id (default: a fresh one)"),
     new Option("--timestamp <text>", "timestamp of webhook and event (default: now)"),

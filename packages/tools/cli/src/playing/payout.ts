@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { createPayoutInstruction, type buildPayoutRequest } from "@countersign/devtools/sandbox";
@@ -7,9 +8,10 @@ import { codeOf, exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger, readNamedFile } from "../input.ts";
 import { shellWord } from "../operator/key-text.ts";
 import { printable } from "../output.ts";
-import { payoutJson, payoutText, type OutgoingRequest } from "./report.ts";
+import { explainPayout } from "./explain-sent.ts";
+import { payoutJson, payoutText, type OutgoingRequest, type Spoilt } from "./report.ts";
 import type { TransportFlags } from "./transport.ts";
-import { readExpected, readHeaders, readPrivateKey, sendOptionsOf } from "./transport.ts";
+import { readExpected, readForwardedFor, readHeaders, readPrivateKey, sendOptionsOf } from "./transport.ts";
 
 type BodyFlags = Texts<
   | "file"
@@ -41,14 +43,27 @@ export async function runPayout(flags: PayoutFlags, io: CommandIo): Promise<Exit
     throw new UsageError("--local-address: expected an IP address");
   }
   const sendOptions = { ...sendOptionsOf(flags), localAddress };
-  const report = await payoutPlans.run(planOf(flags, io.clock), sendOptions);
+  const privateKey = readPrivateKey(flags.key);
+  const report = await payoutPlans.run(planOf(flags, privateKey, io.clock), sendOptions);
   const shown = report.outcomes.find(({ asExpected }) => !asExpected) ?? report.outcomes.at(-1);
   if (flags.save !== undefined && shown !== undefined) saveRequest(flags.save, shown.request);
-  io.writeOut(flags.json === true ? payoutJson(report) : payoutText(report, io.colours));
+  const spoilt = shown && (await spoiltOf(flags, shown.request, privateKey));
+  const { colours } = io;
+  io.writeOut(flags.json === true ? payoutJson(report, spoilt) : payoutText(report, { colours, spoilt }));
   if (flags.json !== true && shown?.asExpected === false && shown.answer?.status === 401)
     io.writeOut(nextSteps(flags));
   if (!report.reached) return exitCodes.unreachable;
   return report.asExpected ? exitCodes.asExpected : exitCodes.otherwise;
+}
+
+async function spoiltOf(
+  { tamper, keyid }: PayoutFlags,
+  request: ReturnType<typeof buildPayoutRequest>,
+  privateKey: KeyObject,
+): Promise<Spoilt | undefined> {
+  if (tamper === undefined) return undefined;
+  const { sends = tamper } = payoutPlans.variants.find(({ value }) => value === tamper) ?? {};
+  return { sends, explained: await explainPayout(request, { keyid, privateKey }) };
 }
 
 /** As it went over the wire. It can be sent again until it expires: for its owner alone. */
@@ -68,7 +83,7 @@ function saveRequest(file: string, { method, url, target, headers, bodyBytes }: 
 const savedFile = "request.http";
 
 /** A 401 tells its reader nothing: what does. */
-function nextSteps({ url, key, keyid, save, allowHttp }: PayoutFlags): string {
+function nextSteps({ url, key, keyid, save, allowHttp, forwardedFor }: PayoutFlags): string {
   // Where keygen puts it.
   const publicKey = key.endsWith(".private.pem") ? key.replace(/private\.pem$/, "public.pem") : "public.pem";
   const allowed = allowHttp === true ? " --allow-http" : "";
@@ -77,6 +92,13 @@ function nextSteps({ url, key, keyid, save, allowHttp }: PayoutFlags): string {
     "A 401 does not say why. The platform's log has a code, and its inspector the",
     "request. What the code means:",
     "  countersign code <code>",
+    ...(forwardedFor === undefined
+      ? [
+          "If it is ip-is-proxy or ip-not-allowed, the platform may trust this machine as",
+          "its proxy: send the payout as that proxy, from an address that is allowed:",
+          "  --forwarded-for 192.0.2.10",
+        ]
+      : []),
     "Whether the platform is set up right:",
     `  countersign doctor --url ${shellWord(url)}${allowed}`,
     save === undefined
@@ -87,16 +109,21 @@ function nextSteps({ url, key, keyid, save, allowHttp }: PayoutFlags): string {
   return `${printable(steps.join("\n"))}\n`;
 }
 
-function planOf(flags: PayoutFlags, clock: () => number): ReturnType<typeof payoutPlans.make> {
+function planOf(
+  flags: PayoutFlags,
+  privateKey: KeyObject,
+  clock: () => number,
+): ReturnType<typeof payoutPlans.make> {
   const { url, target, keyid, allowHttp, concurrent } = flags;
   assertHttpAllowed("--url", url, allowHttp);
   const request = {
     url,
     target,
     bodyText: readBody(flags),
-    privateKey: readPrivateKey(flags.key),
+    privateKey,
     keyid,
     headers: readHeaders(flags),
+    forwardedFor: readForwardedFor(flags),
   };
   const count =
     concurrent === undefined ? undefined : parseInteger("--concurrent", concurrent, { min: 2, max: 500 });

@@ -2,8 +2,9 @@ import { STATUS_CODES } from "node:http";
 import type { PayoutSendError } from "@countersign/devtools/sandbox";
 import type { sendRequest } from "@countersign/devtools/sandbox";
 import { statuses, type payoutPlans } from "@countersign/devtools/internal";
-import { memberOf } from "../command-io.ts";
-import { bodyLines, createPaint, jsonDocument, printable, type Paint } from "../output.ts";
+import type { Explanation } from "../explain/index.ts";
+import { bodyLines, createPaint, jsonDocument, printable, wrapped, type Paint } from "../output.ts";
+import { memberRows, rowLines, type Row } from "./sent-members.ts";
 
 type PayoutAnswer = Awaited<ReturnType<typeof sendRequest>>;
 
@@ -16,20 +17,52 @@ export type OutgoingRequest = Parameters<typeof sendRequest>[0];
 
 export type WebhookReport = Omit<PayoutOutcome, "request"> & { readonly request: OutgoingRequest };
 
-export function payoutText({ outcomes, variant, asExpected, reached }: PayoutReport, colours: boolean) {
+/** What is wrong with a request on purpose, in plain words, and what `countersign explain` says of it. */
+export interface Spoilt {
+  readonly sends: string;
+  readonly explained: Explanation;
+}
+
+interface TextInit {
+  readonly colours: boolean;
+  readonly spoilt: Spoilt | undefined;
+}
+
+/** The instruction is shown once: all requests of a report send the same one. */
+export function payoutText(
+  { outcomes, variant, asExpected, reached }: PayoutReport,
+  { colours, spoilt }: TextInit,
+): string {
   const paint = createPaint(colours);
-  const lines = outcomes.flatMap((outcome) => {
+  const lines = outcomes.flatMap((outcome, index) => {
     const { signature, bodyBytes } = outcome.request;
-    const sent = [
-      ...idempotencyKeyLine(bodyBytes),
-      `  keyid    ${printable(signature.keyid)}`,
-      `  nonce    ${signature.nonce}`,
-      `  created  ${timeOf(signature.created)}`,
-      `  expires  ${timeOf(signature.expires)}`,
+    const rows: readonly Row[] = [
+      ...(index === 0 ? [...memberRows(bodyBytes.toString("utf8")), ...spoiltRows(spoilt)] : []),
+      ["keyid", printable(signature.keyid)],
+      ["nonce", signature.nonce],
+      ["created", timeOf(signature.created)],
+      ["expires", timeOf(signature.expires)],
     ];
-    return [...outcomeLines(outcome, sent, paint), ...answerLines(outcome), ""];
+    return [...outcomeLines(outcome, rowLines(rows), paint), ...answerLines(outcome), ""];
   });
-  return `${[...lines, `${variant}: ${verdict(asExpected, reached, paint)}`].join("\n")}\n`;
+  const judged = `${variant}: ${verdict(asExpected, reached, paint)}`;
+  return `${[...lines, ...explainedLines(spoilt), judged].join("\n")}\n`;
+}
+
+function spoiltRows(spoilt: Spoilt | undefined): readonly Row[] {
+  return spoilt === undefined ? [] : [["spoilt", spoilt.sends]];
+}
+
+const textColumns = 80;
+
+function explainedLines(spoilt: Spoilt | undefined): string[] {
+  if (spoilt === undefined) return [];
+  const { what, sentence } = spoilt.explained;
+  return [
+    `countersign explain calls it ${what}:`,
+    ...wrapped(printable(sentence), textColumns).trimEnd().split("\n"),
+    "",
+  ];
 }
 
 function answerLines({ answer }: PayoutOutcome): string[] {
@@ -43,7 +76,7 @@ function answerLines({ answer }: PayoutOutcome): string[] {
 }
 
 /** One JSON document, without anything of the private key. */
-export function payoutJson(report: PayoutReport): string {
+export function payoutJson(report: PayoutReport, spoilt: Spoilt | undefined): string {
   const outcomes = report.outcomes.map(({ name, request, expected, asExpected, answer, error }) => ({
     name,
     request: {
@@ -60,21 +93,27 @@ export function payoutJson(report: PayoutReport): string {
     expected,
     asExpected,
   }));
-  return jsonDocument({ ...report, outcomes });
+  return jsonDocument({ ...report, outcomes, explained: explainedJson(spoilt) });
 }
 
 /** The answer's body is not shown: the service looks at the status alone. */
-export function webhookText(report: WebhookReport, colours: boolean): string {
+export function webhookText(report: WebhookReport, { colours, spoilt }: TextInit): string {
   const { name, request, answer, asExpected } = report;
   const paint = createPaint(colours);
-  const lines = outcomeLines(report, [`  ${request.bodyBytes.length} bytes`], paint);
+  const rows: readonly Row[] = [
+    ...memberRows(request.bodyBytes.toString("utf8")),
+    ...spoiltRows(spoilt),
+    ["body", `${request.bodyBytes.length} bytes`],
+  ];
+  const lines = outcomeLines(report, rowLines(rows), paint);
   if (answer !== undefined) lines.push(`  ${meaningOf(answer)}`);
   const judged = verdict(asExpected, answer !== undefined, paint);
-  return `${[...lines, "", `${name}: ${judged}`].join("\n")}\n`;
+  return `${[...lines, "", ...explainedLines(spoilt), `${name}: ${judged}`].join("\n")}\n`;
 }
 
 /** One JSON document, without credentials and signature. */
-export function webhookJson({ name, request, answer, error, expected, asExpected }: WebhookReport): string {
+export function webhookJson(report: WebhookReport, spoilt: Spoilt | undefined): string {
+  const { name, request, answer, error, expected, asExpected } = report;
   return jsonDocument({
     variant: name,
     asExpected,
@@ -86,7 +125,14 @@ export function webhookJson({ name, request, answer, error, expected, asExpected
         : { status: answer.status, durationMs: answer.durationMs, meaning: meaningOf(answer) },
     error: errorJson(error),
     expected,
+    explained: explainedJson(spoilt),
   });
+}
+
+function explainedJson(spoilt: Spoilt | undefined): object | null {
+  if (spoilt === undefined) return null;
+  const { what, sentence } = spoilt.explained;
+  return { what, sentence };
 }
 
 function meaningOf({ status }: PayoutAnswer): string {
@@ -113,11 +159,6 @@ function verdict(asExpected: boolean, reached: boolean, paint: Paint): string {
 
 function errorJson(error: PayoutSendError | undefined): object | null {
   return error === undefined ? null : { code: error.code, message: error.message };
-}
-
-function idempotencyKeyLine(bodyBytes: Buffer): string[] {
-  const key = memberOf(JSON.parse(new TextDecoder().decode(bodyBytes)), "idempotency_key");
-  return typeof key === "string" ? [`  key      ${printable(key)}`] : [];
 }
 
 function timeOf(seconds: number): string {

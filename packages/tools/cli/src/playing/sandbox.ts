@@ -12,7 +12,7 @@ type SandboxOptions = Parameters<typeof startSandbox>[0];
 
 export interface SandboxFlags
   extends
-    Texts<"apiKey" | "ca" | "payoutUrl" | "key" | "keyid">,
+    Texts<"apiKey" | "ca" | "forwardedFor" | "payoutUrl" | "key" | "keyid">,
     Switches<"allowHttp" | "twiceAtOnce" | "json">,
     Readonly<Record<"host" | "port" | "db" | "speed" | "batch" | "maxEvents", string>> {
   /** Chances; true without a number. */
@@ -67,6 +67,7 @@ function sandboxOptions(flags: SandboxFlags, apiKey: string): SandboxOptions {
     allowHttp: flags.allowHttp === true ? true : "loopback",
     speed: parseNumber("--speed", flags.speed, { min: 0.001, max: 1_000_000 }),
     ca: flags.ca === undefined ? undefined : readCertificates(flags.ca),
+    forwardedFor: flags.forwardedFor,
     delivery: deliveryOptions(flags),
     page: flags.page && pageOptions(flags),
   };

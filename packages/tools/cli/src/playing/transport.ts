@@ -1,10 +1,11 @@
 import type { KeyObject } from "node:crypto";
+import { isIP } from "node:net";
 import { importPrivateKey, statuses } from "@countersign/devtools/internal";
 import { messageOf, UsageError, type Lists, type Switches, type Texts } from "../command-io.ts";
 import { parseTimeout, readCertificates, readNamedFile } from "../input.ts";
 
 export interface TransportFlags
-  extends Texts<"ca" | "expect">, Lists<"header">, Switches<"allowHttp" | "json"> {
+  extends Texts<"ca" | "expect" | "forwardedFor">, Lists<"header">, Switches<"allowHttp" | "json"> {
   readonly url: string;
   readonly timeout: string;
 }
@@ -21,6 +22,11 @@ export function readHeaders({ header = [] }: TransportFlags): Readonly<Record<st
       return [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
     }),
   );
+}
+
+export function readForwardedFor({ forwardedFor }: TransportFlags): string | undefined {
+  if (forwardedFor === undefined || isIP(forwardedFor) !== 0) return forwardedFor;
+  throw new UsageError("--forwarded-for: expected an IP address");
 }
 
 export function readExpected({ expect }: TransportFlags): readonly string[] | undefined {

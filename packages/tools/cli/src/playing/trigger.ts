@@ -6,6 +6,7 @@ import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
 import { CommandError, exitCodes, memberOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger } from "../input.ts";
 import { jsonDocument, printable } from "../output.ts";
+import { memberRows, rowLines } from "./sent-members.ts";
 import { happeningLine, type Happening } from "./sandbox.ts";
 import { sendOptionsOf, type TransportFlags } from "./transport.ts";
 import { parseData, sampleDataOf } from "./webhook.ts";
@@ -21,16 +22,24 @@ export interface TriggerFlags
 /** Makes a sandbox send one event to every endpoint. Throws a UsageError before anything is sent. */
 export async function runTrigger(type: string, flags: TriggerFlags, io: CommandIo): Promise<ExitCode> {
   const { json, eventId } = flags;
+  const data = flags.data === undefined ? sampleDataOf(type) : parseData(flags.data);
+  const text = JSON.stringify({ data });
   const event = {
     type,
-    data: flags.data === undefined ? sampleDataOf(type) : parseData(flags.data),
+    data,
     ...(eventId === undefined ? {} : { event_id: eventId }),
   };
   const waitMs = parseInteger("--wait", flags.wait, { min: 0, max: 600_000 });
   const ask = sandboxApi(flags);
   const sent = read(notified, await ask("POST", "/sandbox/events", event));
   const [event_id] = sent.event_ids;
-  if (json !== true) io.writeOut(`triggered ${printable(type)}, event_id ${printable(event_id)}\n`);
+  if (json !== true) {
+    const lines = [
+      `triggered ${printable(type)}, event_id ${printable(event_id)}`,
+      ...rowLines(memberRows(text)),
+    ];
+    io.writeOut(lines.map((line) => `${line}\n`).join(""));
+  }
   const path = `/sandbox/deliveries?event_id=${encodeURIComponent(event_id)}`;
   const deliveries = await attempted(async () => read(listed, await ask("GET", path)).deliveries, waitMs);
   const delivered = deliveries.length > 0 && deliveries.every(({ state }) => state === "delivered");
