@@ -1,8 +1,6 @@
 // npm run dev: the platform, with the lending service's page and the inspector's beside it. All start again when a file changes.
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { createServer, request } from "node:http";
-import type { AddressInfo } from "node:net";
 import { inspector } from "@countersign/devtools/inspector";
 import { sampleBusiness, startSandbox } from "@countersign/devtools/sandbox";
 import { createServiceClient } from "countersign/client";
@@ -10,7 +8,7 @@ import { payoutChecks, webhookChecks } from "../src/checks.ts";
 import { addBusiness, stores } from "../src/database.ts";
 import { url } from "../src/server.ts";
 import { settings } from "../src/settings.ts";
-import { headers } from "../test/lending-service.ts";
+import { forwardedFor } from "../test/lending-service.ts";
 
 await addBusiness(sampleBusiness.businessId, sampleBusiness.iban);
 
@@ -24,29 +22,19 @@ const inspected = await inspector({
   stores: { payouts: stores.idempotency },
 });
 
-// In place of the proxy that ends TLS: only through one does the platform take what comes from the service's address.
-const proxy = createServer((req, res) => {
-  const passed = [...req.rawHeaders, ...Object.entries(headers).flat()];
-  const sent = request(url + req.url, { method: req.method, headers: passed }, (answer) => {
-    res.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
-    answer.pipe(res);
-  });
-  sent.on("error", () => res.destroy());
-  req.pipe(sent);
-});
-await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-
 // Without the file of npm run keys, the page signs with a key of its own, which the platform does not know.
 const { keyid } = settings;
 const keyFile = `keys/${keyid}.private.pem`;
 const key = existsSync(keyFile) ? { keyid, keyFile, privateKey: readFileSync(keyFile, "utf8") } : {};
 const apiKey = randomBytes(24).toString("base64url");
-const page = { payoutUrl: `${proxyUrl}/api/v1/transaction`, ...key };
-const sandbox = await startSandbox({ apiKey, allowHttp: "loopback", page });
+// On this machine, whatever address the platform listens on.
+const platform = `http://127.0.0.1:${new URL(url).port}`;
+const page = { payoutUrl: `${platform}/api/v1/transaction`, ...key };
+// Also plays the proxy that ends TLS: without one the platform takes no webhook, and no payout from the service's address.
+const sandbox = await startSandbox({ apiKey, allowHttp: "loopback", forwardedFor, page });
 const service = createServiceClient({ baseUrl: sandbox.url, apiKey, dangerouslyAllowHttp: true });
 await service.createWebhookEndpoint({
-  url: proxyUrl + settings.webhookPath,
+  url: platform + settings.webhookPath,
   authUsername: settings.webhookUsername,
   authPassword: settings.webhookPassword,
   signatureSecret: settings.webhookSecret,
@@ -60,7 +48,6 @@ Inspector, which shows each request and what is wrong:
 `);
 
 function close(): void {
-  proxy.close();
   void sandbox.close();
   void inspected.close();
 }

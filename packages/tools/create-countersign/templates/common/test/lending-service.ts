@@ -6,15 +6,15 @@ import {
   sendRequest,
 } from "@countersign/devtools/sandbox";
 
-/** From where it calls; an address that nobody has (RFC 5737). */
-export const address = "192.0.2.10";
-
-// As the proxy in front of the platform hands requests on.
-export const headers = { "X-Forwarded-For": address, "X-Forwarded-Proto": "https" };
+/**
+ * From where it calls; an address that nobody has (RFC 5737). Requests say so as the proxy in front of the platform does, which also ends TLS.
+ */
+export const forwardedFor = "192.0.2.10";
 
 /** Signs a payout instruction, sends it, and gives the status of the answer. */
 export async function pay(url: string, body: unknown, keyid: string, privateKey: string): Promise<number> {
-  const request = buildPayoutRequest({ url: `${url}/api/v1/transaction`, body, keyid, privateKey, headers });
+  const to = `${url}/api/v1/transaction`;
+  const request = buildPayoutRequest({ url: to, body, keyid, privateKey, forwardedFor });
   return (await sendPayout(request)).status;
 }
 
@@ -31,6 +31,6 @@ export async function notify(
   body: Buffer,
   credentials: { username: string; password: string; secret: string },
 ): Promise<number> {
-  const request = buildWebhookRequest({ ...credentials, url, body, allowHttp: true });
-  return (await sendRequest({ ...request, headers: { ...request.headers, ...headers } })).status;
+  const request = buildWebhookRequest({ ...credentials, url, body, allowHttp: true, forwardedFor });
+  return (await sendRequest(request)).status;
 }

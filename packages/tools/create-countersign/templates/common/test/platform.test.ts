@@ -8,7 +8,7 @@ import { createPayoutInstruction, generateKeyPair, sampleBusiness } from "@count
 import { generateEndpoint } from "countersign/webhooks";
 import type * as Database from "../src/database.ts";
 import { databaseSettings, removeDatabase } from "./fresh-database.ts";
-import { address, notify, pay, webhookOf } from "./lending-service.ts";
+import { forwardedFor, notify, pay, webhookOf } from "./lending-service.ts";
 
 // TEST KEYS, made anew each time.
 const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair();
@@ -23,7 +23,7 @@ Object.assign(process.env, {
   TRUST_PROXY: "loopback",
   KEYID: keyid,
   PUBLIC_KEY: publicKeyPem,
-  ALLOW_IPS: address,
+  ALLOW_IPS: forwardedFor,
   WEBHOOK_PATH: webhook.path,
   WEBHOOK_USERNAME: webhook.username,
   WEBHOOK_PASSWORD: webhook.password,
