@@ -9,7 +9,14 @@ export {
   verifyHttpSignature,
   type VerifiedSignature,
 } from "./check.ts";
-export { readKeys, type ImportingKeyStore, type KeyLookup, type Keys, type KeyStore } from "./key-store.ts";
+export {
+  readKeys,
+  type CachingKeyStore,
+  type ImportingKeyStore,
+  type KeyLookup,
+  type Keys,
+  type KeyStore,
+} from "./key-store.ts";
 export type { PolicyLookup, SignaturePolicy } from "./policy.ts";
 export { cachedKeys, type KeySource } from "./cached-keys.ts";
 export { directoryKeys } from "./directory-keys.ts";

@@ -28,6 +28,22 @@ export interface ImportingKeyStore extends KeyStore {
   get: (keyid: string) => VerificationKey | undefined | Promise<VerificationKey | undefined>;
 }
 
+/** A KeyStore that remembers keys, and forgets them when it is told to. */
+export interface CachingKeyStore extends ImportingKeyStore {
+  /**
+   * Forgets the key of `keyid`, or all keys when there is no keyid. Call it after a key was revoked at its source: from then on this
+   * store uses no key that the source gave before the call, neither from a look-up under way nor while the source fails. The next look-up
+   * asks the source again, without a cool-down. Other processes have stores of their own. Throws an OptionError for what is no keyid.
+   */
+  forget(keyid?: string): void;
+}
+
+/** Throws an OptionError: a call that forgets nothing must not look like a success. */
+export function assertForgettable(owner: OptionOwner, keyid: unknown): void {
+  if (keyid === undefined || typeof keyid === "string") return;
+  throw optionError(owner, "keyid", "a keyid, or undefined for all keys", keyid);
+}
+
 /** A key as configured: what importVerificationKey takes, or what it returned. */
 export type ConfiguredKey = PublicKeyInput | VerificationKey;
 

@@ -9,13 +9,16 @@ import {
 } from "@countersign/core/internal";
 import type { ImportedKeys, KeyValidity, VerificationKey } from "@countersign/http-message-signatures";
 import { keyDocuments } from "@countersign/http-message-signatures/internal";
-import type { ImportingKeyStore } from "./key-store.ts";
+import { assertForgettable, type CachingKeyStore } from "./key-store.ts";
 
 /** A KeyStore that refreshes its keys itself and replaces them as one set. */
-export interface LiveKeyStore extends ImportingKeyStore {
+export interface LiveKeyStore extends CachingKeyStore {
   /** Resolves when there is a set; rejects when the first one cannot be had. Await it before the server listens. */
   ready(): Promise<void>;
-  /** Reads the set now, or joins the reading under way. Rejects when it cannot be had; the last good one stays in use. */
+  /**
+   * Reads the set now, or once more after the reading under way, which may have missed the latest change. Rejects when the set cannot be
+   * had; the last good one stays in use.
+   */
   refresh(): Promise<void>;
   /** The keys of the present set; none before there is one. */
   keys(): readonly VerificationKey[];
@@ -74,15 +77,20 @@ export function liveKeys({
   ...source
 }: LiveKeysSource): LiveKeyStore {
   let publishedFaults = "";
+  let publishedKeys: VerificationKeys = new Map();
+  /** Forgotten since the last good reading: whether they are withdrawn is in doubt. */
+  const forgotten = new Set<string>();
   const live = new RefreshingValue<LoadedKeys>({
     ...source,
     guard,
-    async load(signal, previous) {
+    async load(signal) {
       const value = await load(signal);
       if (signal.aborted) throw live.closed();
       publishedFaults = publishFaults(guard, value, publishedFaults);
       if (value.keys.size === 0 && value.faults.length > 0) throw new Error("no key of the set can be used");
-      publishChanges(guard, value, previous);
+      publishChanges(guard, value.keys, publishedKeys);
+      publishedKeys = value.keys;
+      forgotten.clear();
       return { value, refreshMs: value.refreshMs };
     },
     closedBecause: "the key store is closed",
@@ -99,7 +107,7 @@ export function liveKeys({
 
   /** A new key may be in the next set, so strangers cause one reading per cool-down. Not remembered: that would keep a new key unknown. */
   const getUnknown = (keyid: string): undefined | Promise<VerificationKey | undefined> => {
-    if (!readsForUnknown) return undefined;
+    if (!readsForUnknown && !forgotten.has(keyid)) return undefined;
     if (live.mayWait()) return keyAfter(live.refresh(), keyid);
     // Whether the key exists is in doubt while the set cannot be read.
     return live.failure === undefined ? undefined : Promise.reject(live.failure);
@@ -143,10 +151,22 @@ export function liveKeys({
       return set.keys.get(keyid) ?? getUnknown(keyid);
     },
     ready: () => live.ready(),
-    refresh: () => live.refresh(),
+    refresh: () => live.refreshAgain(),
+    forget(keyid) {
+      assertForgettable(guard, keyid);
+      if (keyid !== undefined) forgotten.add(keyid);
+      live.replace(keyid === undefined ? undefined : without(live.value, keyid));
+    },
     keys: () => [...(live.value?.keys.values() ?? [])],
     close: () => live.close(),
   };
+}
+
+type VerificationKeys = ReadonlyMap<string, VerificationKey>;
+
+/** The other keys of a set stay in use. */
+function without(set: LoadedKeys | undefined, keyid: string): LoadedKeys | undefined {
+  return set && { ...set, keys: new Map([...set.keys].filter(([each]) => each !== keyid)) };
 }
 
 type Importing = typeof keyDocuments.importEach;
@@ -175,8 +195,7 @@ function publishFaults(guard: string, { faults }: ImportedKeys, before: string):
   return published;
 }
 
-function publishChanges(guard: string, { keys }: ImportedKeys, previous: LoadedKeys | undefined): void {
-  const before = previous?.keys ?? new Map<string, VerificationKey>();
+function publishChanges(guard: string, keys: VerificationKeys, before: VerificationKeys): void {
   const added = [...keys.keys()].filter((keyid) => !before.has(keyid));
   const removed = [...before.keys()].filter((keyid) => !keys.has(keyid));
   if (added.length + removed.length === 0) return;

@@ -163,6 +163,20 @@ describe("cachedKeys", () => {
     await Promise.allSettled(flood.map(async (get) => get));
   });
 
+  test("reads a forgotten key again although strangers fill the table", async () => {
+    const store = cachedKeys((keyid) => (keyid === "good" ? servicePublicPem : never), {
+      maxLookups: 2,
+      lookupTimeoutMs: 100,
+    });
+    await store.get("good");
+    const flood = ["x1", "x2"].map((keyid) => store.get(keyid));
+    store.forget();
+    flood.push(...["x1", "x2", "x3"].map((keyid) => store.get(keyid)));
+    await expect(flood.at(-1)).rejects.toThrow("2 look-ups are under way");
+    await expect(store.get("good")).resolves.toMatchObject({ keyid: "good" });
+    await Promise.allSettled(flood.map(async (get) => get));
+  });
+
   test("refuses a withdrawn key once its time is over, and keeps no place for it", async () => {
     let answer: string | undefined = servicePublicPem;
     const store = cachedKeys((keyid) => (keyid === "a" ? answer : never), {

@@ -197,6 +197,37 @@ describe("jwksKeys", () => {
     expect([store.get("a"), store.get("b")]).toMatchObject([undefined, { keyid: "b" }]);
   });
 
+  test("refresh reads once more after a fetch that was under way, which may still have a withdrawn key", async () => {
+    await open().ready();
+    let release = (): void => {};
+    reply = () => new Promise((resolve) => (release = () => resolve(answer(setOf("a")))));
+    const [early, late] = [store.refresh(), store.refresh()];
+    reply = () => answer(setOf("b"));
+    const latest = store.refresh();
+    release();
+    await early;
+    expect(store.get("a")).toMatchObject({ keyid: "a" });
+    await Promise.all([late, latest]);
+    expect([store.get("a"), store.get("b"), fetches]).toMatchObject([undefined, { keyid: "b" }, 3]);
+  });
+
+  test("names a key that was forgotten among those that went", async () => {
+    reply = () => answer(setOf("a", "b"));
+    await open().ready();
+    reply = () => answer(setOf("b"));
+    store.forget("a");
+    await store.get("a");
+    expect(notices.heard.at(-1)?.message).toBe('keys that came: none; keys that went: "a"');
+  });
+
+  test("forgets nothing once it is closed", async () => {
+    await open().ready();
+    store.close();
+    store.forget();
+    await seconds(1000);
+    expect(fetches).toBe(1);
+  });
+
   test("an empty set withdraws all keys", async () => {
     await open().ready();
     reply = () => answer({ keys: [] });

@@ -19,7 +19,10 @@ export interface AddressSource {
 export interface LiveAllowlist extends AddressSource {
   /** Resolves with the first list; rejects when that cannot be loaded. Await it before the server listens. */
   ready(): Promise<void>;
-  /** Loads the list now, or joins the load under way. Rejects when that fails; the last good list stays in use. */
+  /**
+   * Loads the list now, or once more after the load under way, which may have missed the latest change. Rejects when that fails; the last
+   * good list stays in use.
+   */
   refresh(): Promise<void>;
   /** The present list; empty before the first load. */
   entries(): readonly string[];
@@ -100,7 +103,7 @@ export function liveAllowlist(options: LiveAllowlistOptions): LiveAllowlist {
   return {
     isAllowed: (address) => present().isAllowed(address),
     ready: () => live.ready(),
-    refresh: () => live.refresh(),
+    refresh: () => live.refreshAgain(),
     entries: () => live.value?.entries ?? [],
     close: () => live.close(),
   };

@@ -115,6 +115,22 @@ describe("liveAllowlist", () => {
     ]);
   });
 
+  test("refresh loads once more after a load under way, which may still have a withdrawn address", async () => {
+    const { list, gives, loads } = bench();
+    gives(() => [here, elsewhere]);
+    await list.ready();
+    let release = (): void => {};
+    gives(() => new Promise((resolve) => (release = () => resolve([here, elsewhere]))));
+    const early = list.refresh();
+    gives(() => [here]);
+    const later = list.refresh();
+    release();
+    await early;
+    expect(list.entries()).toEqual([here, elsewhere]);
+    await later;
+    expect([list.entries(), loads()]).toEqual([[here], 3]);
+  });
+
   test("tells the changes of a long list", async () => {
     const { list, gives } = bench();
     const long = Array.from(

@@ -20,6 +20,7 @@ export {
   memoryNonceStore,
   type Keys,
   type KeySource,
+  type CachingKeyStore,
   type ImportingKeyStore,
   type KeyStore,
   type KeyUse,

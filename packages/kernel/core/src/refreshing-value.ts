@@ -27,7 +27,6 @@ export interface RefreshSource<Value> {
  */
 export class RefreshingValue<Value> {
   readonly #source: RefreshSource<Value>;
-  readonly #closing = new AbortController();
   // Otherwise timers would keep the asynchronous context of some request.
   readonly #outside = new AsyncResource("countersign.refreshing-value");
   #value: Value | undefined;
@@ -35,6 +34,10 @@ export class RefreshingValue<Value> {
   #attemptedAtMs = -Infinity;
   #failure: Error | undefined;
   #underWay: Promise<void> | undefined;
+  /** Aborts the load under way: the value was replaced, or this is closed. */
+  #loading: AbortController | undefined;
+  #next: Promise<void> | undefined;
+  #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(source: RefreshSource<Value>) {
@@ -52,7 +55,7 @@ export class RefreshingValue<Value> {
   }
 
   get isClosed(): boolean {
-    return this.#closing.signal.aborted;
+    return this.#isClosed;
   }
 
   /** Counted from the request for the value: later changes are not in it. */
@@ -77,12 +80,24 @@ export class RefreshingValue<Value> {
   /** Reads now, or joins the reading under way. Rejects without a usable value; the last good one stays. */
   refresh(): Promise<void> {
     if (this.isClosed) return Promise.reject(this.closed());
-    this.#underWay ??= this.#outside
-      .runInAsyncScope(() => this.#load())
-      .finally(() => {
-        this.#underWay = undefined;
-      });
+    this.#underWay ??= this.#start();
     return this.#underWay;
+  }
+
+  /** Reads after this call: as {@link refresh}, but a reading under way, which may have missed the latest change, is followed by one more. */
+  refreshAgain(): Promise<void> {
+    if (this.#underWay === undefined) return this.refresh();
+    this.#next ??= this.#follow(this.#underWay);
+    return this.#next;
+  }
+
+  /** Puts another value, or none, in place of the one in use, and reads. What a reading under way has read is dropped: it began before. */
+  replace(value: Value | undefined): void {
+    if (this.isClosed) return;
+    this.#value = value;
+    this.#underWay = undefined;
+    this.#loading?.abort();
+    this.refreshInBackground();
   }
 
   refreshInBackground(): void {
@@ -92,8 +107,9 @@ export class RefreshingValue<Value> {
 
   close(): void {
     if (this.isClosed) return;
+    this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#closing.abort();
+    this.#loading?.abort();
     this.#source.onClose?.();
   }
 
@@ -101,18 +117,36 @@ export class RefreshingValue<Value> {
     return new Error(`${this.#source.guard}: ${this.#source.closedBecause}`);
   }
 
-  async #load(): Promise<void> {
+  #start(): Promise<void> {
+    const loading = new AbortController();
+    this.#loading = loading;
+    return this.#outside
+      .runInAsyncScope(() => this.#load(loading.signal))
+      .finally(() => {
+        if (this.#loading === loading) this.#underWay = undefined;
+      });
+  }
+
+  async #follow(underWay: Promise<void>): Promise<void> {
+    await Promise.allSettled([underWay]);
+    this.#next = undefined;
+    await this.refresh();
+  }
+
+  async #load(signal: AbortSignal): Promise<void> {
     const { guard, load, cooldownMs, clock, onFailure } = this.#source;
     const loadedAtMs = clock();
     this.#attemptedAtMs = loadedAtMs;
     try {
-      const { value, refreshMs } = await load(this.#closing.signal, this.#value);
-      if (this.isClosed) throw this.closed();
+      const { value, refreshMs } = await load(signal, this.#value);
+      if (signal.aborted) throw this.closed();
       this.#value = value;
       this.#loadedAtMs = loadedAtMs;
       this.#failure = undefined;
       this.#schedule(refreshMs);
     } catch (thrown) {
+      // The value was replaced: whoever waits for this reading gets the one that began afterwards.
+      if (signal.aborted && !this.isClosed) return this.refresh();
       const error = new Error(`${guard}: ${reasonOf(thrown)}`, { cause: thrown });
       this.#failure = error;
       if (!this.isClosed) {
