@@ -103,17 +103,17 @@ onEngines(engines, "a process", (bench) => {
 });
 
 test.each([
-  ["postgres", "pg"],
-  ["mysql", "mysql2"],
-  ["redis", "redis"],
-])("a store on %s says to install its driver, without which SQLite works", async (scheme, driver) => {
-  const cli = installedWith({ [driver]: undefined }, folder);
+  ["postgres", ["pg", "postgres"]],
+  ["mysql", ["mysql2"]],
+  ["redis", ["redis"]],
+])("a store on %s says to install a driver of %j, without which SQLite works", async (scheme, drivers) => {
+  const cli = installedWith(Object.fromEntries(drivers.map((name) => [name, undefined])), folder);
   const store = { STORE_URL: `${scheme}://user:s3cret@127.0.0.1:1/0` };
   expect(await spawned(["keys", "held"], store, cli)).toMatchObject({
     code: 2,
-    err: `error: --store-url: this engine needs the package ${driver}; run npm install ${driver}\n`,
+    err: `error: --store-url: this engine needs the package ${drivers.join(" or ")}; run npm install ${drivers.join(", or npm install ")}\n`,
   });
-  const url = platformDatabase(file(`${driver}.db`));
+  const url = platformDatabase(file(`${scheme}.db`));
   expect(await spawned(["keys", "held"], { STORE_URL: url }, cli)).toMatchObject({ code: 1, err: "" });
 });
 
@@ -156,11 +156,7 @@ describe("without @countersign/devtools, countersign", () => {
 describe.each<[string, readonly string[], string]>([
   ["sqlite:platform.db", ["@countersign/store-sql", "libsql"], "@countersign/store-sql libsql"],
   ["postgres://u:s3cret@127.0.0.1:1/d", ["@countersign/store-sql"], "@countersign/store-sql pg"],
-  [
-    "mysql://u:s3cret@127.0.0.1:1/d",
-    ["@countersign/store-sql", "@countersign/store-sql"],
-    "@countersign/store-sql @countersign/store-sql mysql2",
-  ],
+  ["mysql://u:s3cret@127.0.0.1:1/d", ["@countersign/store-sql"], "@countersign/store-sql mysql2"],
   ["redis://:s3cret@127.0.0.1:1", ["@countersign/store-redis"], "@countersign/store-redis redis"],
 ])("the store %s", (url, packages, install) => {
   test.each(packages)("needs %s, and the command says so", async (missing) => {

@@ -1,12 +1,9 @@
 import { createStores, migrate, postgresMigration, postgresSchemaVersion } from "@countersign/store-sql";
 import { createPostgresWork, isPostgres, postgresMissingKeys } from "@countersign/store-sql/internal";
-import type { Client } from "pg";
 import { inWordsOfFlags } from "../command-io.ts";
 import type { Row } from "../doctor/findings.ts";
-import { loadDriver } from "../load-package.ts";
+import { connectPostgres, type PostgresSession } from "./postgres-drivers.ts";
 import { sqlEngine, type Fact } from "./sql-engine.ts";
-import { goodbyeMs, openTimeoutMs, withinTime } from "./store-failure.ts";
-import { refusingUrl, type StoreLocation } from "./store-target.ts";
 
 const serverQuery = `SELECT version() AS engine, current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding,
   current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
@@ -54,14 +51,14 @@ export const postgresRows: readonly Row<Fact>[] = [
   ["tables-unlogged", (fact) => fact("unlogged") !== "0" && "tables are unlogged: a crash empties them"],
 ];
 
-export const postgresEngine = sqlEngine<Client>({
+export const postgresEngine = sqlEngine<PostgresSession>({
   schemaVersion: postgresSchemaVersion,
   tables: ({ schema, table }) => inWordsOfFlags(() => postgresMigration({ schema, table })),
   migrate: migrate,
-  connect,
-  stores(client, options) {
-    const stores = createStores({ pool: client, ...options });
-    const work = createPostgresWork({ pool: client, ...options });
+  connect: connectPostgres,
+  stores(session, options) {
+    const stores = createStores({ pool: session, ...options });
+    const work = createPostgresWork({ pool: session, ...options });
     return {
       ...stores,
       work,
@@ -71,8 +68,8 @@ export const postgresEngine = sqlEngine<Client>({
       },
     };
   },
-  versionTable: ({ schema, table }, client) =>
-    [schema, `${table}_schema`].map((name) => client.escapeIdentifier(name)).join("."),
+  versionTable: ({ schema, table }) =>
+    [schema, `${table}_schema`].map((name) => `"${name.replaceAll('"', '""')}"`).join("."),
   placeOf: ({ schema, table }) => `${schema}.${table}_*`,
   placesQuery: `SELECT place FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace,
     concat(nspname, '.', left(relname, -length('idempotency')), '*') AS place
@@ -84,35 +81,9 @@ export const postgresEngine = sqlEngine<Client>({
   noSuchTable: "42P01",
   serverQuery: ({ schema, table }) => [serverQuery, [`${table}\\_%`, schema]],
   rows: postgresRows,
-  async tableDoubts(client, names) {
-    const missing = await postgresMissingKeys(client, names);
+  async tableDoubts(session, names) {
+    const missing = await postgresMissingKeys(session, names);
     if (missing === undefined) return [];
     return [["tables-without-key", `tables have lost their primary key: ${missing}`]];
   },
 });
-
-async function connect(location: StoreLocation, timeoutMs: number) {
-  const { default: pg } = await loadDriver(["pg"], () => import("pg"));
-  const config = {
-    connectionString: location.address,
-    connectionTimeoutMillis: openTimeoutMs,
-    application_name: "countersign",
-    // Set on the client: a pooler before the server refuses session settings.
-    query_timeout: timeoutMs,
-  };
-  const client = refusingUrl(location, () => new pg.Client(config));
-  // A broken connection fails the running or next query; without a listener it would end the process.
-  client.on("error", () => {});
-  await client.connect();
-  return {
-    connection: client,
-    query: async (text: string, values: readonly string[]) =>
-      (await client.query<Record<string, unknown>>(text, [...values])).rows,
-    async close(): Promise<void> {
-      await withinTime(goodbyeMs, client.end(), (why) => new Error(why)).catch(() => {});
-      // Missing in the types of pg. The process ends without a server that hangs.
-      const { unref }: { readonly unref?: unknown } = client as object;
-      if (typeof unref === "function") Reflect.apply(unref, client, []);
-    },
-  };
-}

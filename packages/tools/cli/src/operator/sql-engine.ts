@@ -16,7 +16,7 @@ type Names = Readonly<Record<"schema" | "table", string>>;
 
 type Columns = Readonly<Record<string, unknown>>;
 
-interface SqlConnection<Connection> {
+export interface SqlConnection<Connection> {
   readonly connection: Connection;
   readonly query: (text: string, values: readonly string[]) => Promise<readonly Columns[]>;
   /** Gives a hanging server a moment to say goodbye. */
