@@ -4,6 +4,11 @@ npm install express libsql @countersign/express \
   @countersign/idempotency-guard @countersign/raw-body \
   @countersign/store-sql
 # #endregion install
+# #region postgres
+npm install pg @countersign/store-sql
+npm install --save-dev @countersign/cli
+npx countersign migrate --store-url postgres://…
+# #endregion postgres
 # #region send
 charge() {
   curl -s -w ' %{http_code}\n' http://127.0.0.1:3000/charges \

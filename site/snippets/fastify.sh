@@ -5,8 +5,9 @@ npm install --save-dev @countersign/cli @countersign/devtools
 # #endregion install
 # #region postgres
 npm install fastify @countersign/fastify countersign \
-  countersign/webhooks @countersign/store-sql
-npm install drizzle-orm pg
+  @countersign/store-sql drizzle-orm pg
+npm install --save-dev @countersign/cli
+npx countersign migrate --store-url postgres://…
 # #endregion postgres
 # #region webhooks
 npm install countersign

@@ -23,7 +23,8 @@ deliver 8f1c0b4a '{"action":"closed"}'   # 401: not what was signed
 # #endregion send
 # #region postgres
 npm install pg @countersign/store-sql
-npx countersign migrate --store-url postgres://…   # of @countersign/cli
+npm install --save-dev @countersign/cli
+npx countersign migrate --store-url postgres://…
 # #endregion postgres
 # #region held
 npm install @countersign/cli
