@@ -27,7 +27,7 @@ import {
   receiveWebhook,
 } from "countersign/webhooks";
 import type { Express } from "express";
-import type { Ledger } from "./ledger.ts";
+import type { Ledger } from "./ledger.js";
 
 /** What the middlewares are given. Put your own in the place of any. */
 export interface Parts {

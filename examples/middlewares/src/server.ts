@@ -3,9 +3,9 @@ import { importVerificationKey } from "@countersign/http-signature-verify";
 import { createStores } from "@countersign/store-sql";
 import express from "express";
 import Database from "libsql";
-import { openLedger } from "./ledger.ts";
-import { mountRoutes } from "./routes.ts";
-import { tableOfKeys, tableOfNonces } from "./stores.ts";
+import { openLedger } from "./ledger.js";
+import { mountRoutes } from "./routes.js";
+import { tableOfKeys, tableOfNonces } from "./stores.js";
 
 const database = new Database(setting("DATABASE_FILE"));
 // First: it sets the durability of the connection.

@@ -20,7 +20,7 @@ import {
   payoutOptions,
   setting,
   webhookOptions,
-} from "./records.ts";
+} from "./records.js";
 
 const path = "api/v1/transaction";
 const receivePayout = payoutEndpoint(payoutOptions);

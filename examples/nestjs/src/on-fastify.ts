@@ -19,7 +19,7 @@ import {
   payoutOptions,
   setting,
   webhookOptions,
-} from "./records.ts";
+} from "./records.js";
 
 // Who calls and how is what Fastify makes of its trustProxy: the plugins
 // believe no header by themselves.

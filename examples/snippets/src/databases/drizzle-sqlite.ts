@@ -3,7 +3,7 @@ import { type SqliteDatabase, createStores } from "@countersign/store-sql";
 import { and, eq } from "drizzle-orm";
 import type { BetterSQLite3Database } from "drizzle-orm/better-sqlite3";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { service } from "./service.ts";
+import { service } from "./service.js";
 
 const payments = sqliteTable("payments", {
   key: text().primaryKey(),

@@ -6,7 +6,7 @@ import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import { pgTable, text } from "drizzle-orm/pg-core";
 import type { Express } from "express";
 import { Pool } from "pg";
-import { service } from "./service.ts";
+import { service } from "./service.js";
 
 const payments = pgTable("payments", {
   key: text().primaryKey(),

@@ -3,7 +3,7 @@ import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type { Knex } from "knex";
-import { service } from "./service.ts";
+import { service } from "./service.js";
 
 // Your tables: payments (key text PRIMARY KEY, iban text NOT NULL), and
 // whom you pay: businesses (id text, iban text, PRIMARY KEY (id, iban)).

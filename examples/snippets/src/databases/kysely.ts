@@ -4,7 +4,7 @@ import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import { Kysely, PostgresDialect } from "kysely";
 import { Pool } from "pg";
-import { service } from "./service.ts";
+import { service } from "./service.js";
 
 interface Tables {
   payments: { key: string; iban: string };

@@ -4,7 +4,7 @@ import { createStores } from "@countersign/store-sql";
 import { EntitySchema } from "@mikro-orm/core";
 import type { MikroORM } from "@mikro-orm/postgresql";
 import type { Express } from "express";
-import { service } from "./service.ts";
+import { service } from "./service.js";
 
 export const Payment = new EntitySchema<{ key: string; iban: string }>({
   name: "Payment",

@@ -3,7 +3,7 @@ import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type { Pool, RowDataPacket } from "mysql2/promise";
-import { service } from "./service.ts";
+import { service } from "./service.js";
 
 // Your tables: payments (id VARCHAR(256) PRIMARY KEY, iban TEXT NOT NULL),
 // and whom you pay: businesses (id VARCHAR(256) PRIMARY KEY, iban TEXT).

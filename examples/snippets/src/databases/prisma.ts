@@ -2,8 +2,8 @@ import { fromPrisma } from "@countersign/store-sql/prisma";
 import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
-import type { PrismaClient } from "./generated/client.ts";
-import { service } from "./service.ts";
+import type { PrismaClient } from "./generated/client.js";
+import { service } from "./service.js";
 
 // model Payment  { key String @id  iban String }
 // model Business { id String  iban String  @@id([id, iban]) }

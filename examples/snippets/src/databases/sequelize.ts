@@ -3,7 +3,7 @@ import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type { Model, ModelStatic, Sequelize } from "sequelize";
-import { service } from "./service.ts";
+import { service } from "./service.js";
 
 interface Models {
   readonly Payment: ModelStatic<Model>; // with key and iban

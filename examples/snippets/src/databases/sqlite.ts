@@ -2,7 +2,7 @@ import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import type Database from "libsql";
-import { service } from "./service.ts";
+import { service } from "./service.js";
 
 // Your tables: payments (key TEXT PRIMARY KEY, iban TEXT NOT NULL), and
 // whom you pay: businesses (id TEXT, iban TEXT, PRIMARY KEY (id, iban)).

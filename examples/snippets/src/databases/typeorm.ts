@@ -3,7 +3,7 @@ import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { createStores } from "@countersign/store-sql";
 import type { Express } from "express";
 import { type DataSource, EntitySchema } from "typeorm";
-import { service } from "./service.ts";
+import { service } from "./service.js";
 
 export const Payment = new EntitySchema<{ key: string; iban: string }>({
   name: "payments",
