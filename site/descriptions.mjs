@@ -148,8 +148,12 @@ export const descriptions = {
     "failover galera group replication standby quorum replica aurora cockroachdb tidb",
   ),
   "guide/keys": of(
-    "Give a verifier its keys, and exchange one without an interruption.",
-    "rotate key rotation jwks public key keyid",
+    "Where public keys live, what they say, and how a revoked one is forgotten.",
+    "key store jwks directory cached keyid revoked forget",
+  ),
+  "guide/rotation": of(
+    "Change a signing key, a webhook secret or a password without a refused request, or revoke one at once.",
+    "rotate rotation key secret password change stolen revoke withdraw",
   ),
   "guide/go-live": of("What to check before real payouts come, in order.", "production checklist"),
   "guide/operate": of(

@@ -2,11 +2,19 @@
 import { generateKeyPairSync } from "node:crypto";
 import { guardErrors } from "@countersign/express";
 import { sign } from "@countersign/http-message-signatures";
-import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { cachedKeys, memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import type { PayoutEndpointOptions } from "countersign/payout";
+import { payoutEndpoint, type PayoutEndpointOptions } from "countersign/payout";
+import { createWebhookHandler } from "countersign/webhooks";
 import type { Payout } from "countersign/payout";
-import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/devtools/sandbox";
+import {
+  buildPayoutRequest,
+  buildWebhookRequest,
+  createEnvelope,
+  createPayoutInstruction,
+  sendPayout,
+  sendRequest,
+} from "@countersign/devtools/sandbox";
 import { signPayload, signPayloadHeaders } from "@countersign/webhook-hmac";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -29,6 +37,7 @@ import { createApp as createAppWithParser } from "../../examples/snippets/dist/g
 import * as endpoint from "../../examples/snippets/dist/guide/webhook-endpoint.js";
 import { createApp as createAppWithList } from "../../examples/snippets/dist/reference/live-allowlist.js";
 import { startLog } from "../../examples/snippets/dist/reference/explained-log.js";
+import { forgetOnHangup, receiveWebhooks } from "../../examples/snippets/dist/guide/rotation.js";
 import { baseOf } from "../../examples/snippets/dist/guide/why-401.js";
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
@@ -206,6 +215,69 @@ describe("outcomes", () => {
 test("receive webhooks: all four are made up", () => {
   expect(endpoint.url).toBe(`https://platform.example${endpoint.path}`);
   expect(new Set([endpoint.path, endpoint.username, endpoint.password, endpoint.secret]).size).toBe(4);
+});
+
+describe("rotation", () => {
+  test("webhooks count under the old secret and password too, each of which is told while it is used", async () => {
+    const app = express().set("trust proxy", "loopback");
+    const old: string[] = [];
+    const counted: string[] = [];
+    const { stores } = platform();
+    const handler = createWebhookHandler({ stores, fallback: ({ event_id }) => void counted.push(event_id) });
+    const credentials = ["new", "old"].map((password) => ({ username: "service", password }));
+    receiveWebhooks(app, "/hooks", { secrets: ["new", "old"], credentials }, handler, (what) => {
+      old.push(what);
+    });
+    const url = `${await urlOf(app)}/hooks`;
+    const send = async (id: string, password: string, secret: string): Promise<number | undefined> => {
+      const data = { buyer_id: "b-1", old_status: "PENDING", new_status: "ACTIVE" };
+      const events = [{ event_id: id, type: "buyer.status_changed", data }];
+      const body = createEnvelope({ events, now: 1_800_000_000_123_456_789n });
+      const request = buildWebhookRequest({
+        url,
+        allowHttp: true,
+        body,
+        username: "service",
+        password,
+        secret,
+      });
+      const headers = { ...request.headers, "X-Forwarded-Proto": "https" };
+      return (await sendRequest({ ...request, headers })).status;
+    };
+    expect([await send("1", "new", "new"), old]).toEqual([200, []]);
+    expect([await send("2", "old", "old"), old]).toEqual([200, ["password", "secret"]]);
+    expect([await send("3", "new", "old"), old.slice(2)]).toEqual([200, ["secret"]]);
+    expect([await send("4", "stolen", "new"), await send("5", "new", "stolen"), old.length]).toEqual([
+      404, 404, 3,
+    ]);
+    expect(counted).toEqual(["1", "2", "3"]);
+  });
+
+  test("a revoked key is refused from SIGHUP on", async () => {
+    const published = new Map(Object.entries(knownKeys));
+    const keys = cachedKeys((asked) => published.get(asked));
+    closing.push(forgetOnHangup(keys));
+    const app = express();
+    app.post(
+      "/pay",
+      payoutEndpoint({ ...payouts(), signature: { keys, nonces: memoryNonceStore() } }),
+      (_req, res) => {
+        res.end();
+      },
+    );
+    const url = `${await urlOf(app)}/pay`;
+    const pay = async (): Promise<number> => {
+      const body = createPayoutInstruction({});
+      return (await sendPayout(buildPayoutRequest({ url, body, keyid, privateKey: privateKeyPem }))).status;
+    };
+    expect(await pay()).toBe(200);
+    published.clear();
+    // It is remembered for five minutes.
+    expect(await pay()).toBe(200);
+    // jest gives a test another `process` than the one that gets signals.
+    process.emit("SIGHUP");
+    expect(await pay()).toBe(401);
+  });
 });
 
 test("behind a proxy: a listed caller is paid once for a signature, and nobody else is paid", async () => {

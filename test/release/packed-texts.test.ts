@@ -45,9 +45,9 @@ test.each(names)("the README of %s leads from npm to headings that are there", (
 
 test("a page has the address of log lines and errors, a picture its bytes, a folder its list", () => {
   const readme =
-    "[p](../../../site/pages/guide/keys.md#a-rotation) ![i](../../../docs/pictures/badge-node.svg) [f](../../../bench)\n\n`[c](d)`\n";
+    "[p](../../../site/pages/guide/keys.md#forget-a-key) ![i](../../../docs/pictures/badge-node.svg) [f](../../../bench)\n\n`[c](d)`\n";
   expect(packedReadme(readme, "packages/kernel/core")).toBe(
-    `[p](${pageOf("guide/keys#a-rotation")}) ![i](${repository}/raw/main/docs/pictures/badge-node.svg) [f](${repository}/tree/main/bench)\n\n\`[c](d)\`\n`,
+    `[p](${pageOf("guide/keys#forget-a-key")}) ![i](${repository}/raw/main/docs/pictures/badge-node.svg) [f](${repository}/tree/main/bench)\n\n\`[c](d)\`\n`,
   );
 });
 
