@@ -15,10 +15,12 @@ runScript(async () => {
     rmSync(path.join(folder, name));
   const { packAll } = await import("../test/consumers/support.mjs");
   const packed = await packAll(folder);
-  console.log(instructions(folder, packed.length));
+  const { pageInstalls } = await import("./page-installs.mjs");
+  const tarballs = Object.fromEntries(packed.map(({ name, tarball }) => [name, tarball]));
+  console.log(instructions(folder, packed.length, pageInstalls(tarballs)));
 });
 
-function instructions(folder, count) {
+function instructions(folder, count, installs) {
   const creator = path.join(root, "packages/tools/create-countersign/dist/cli.js");
   return `${count} packages are in ${folder}.
 
@@ -28,8 +30,7 @@ In place of npm create countersign@latest my-platform:
   cd my-platform
   npm install ${folder}/*.tgz
 
-In place of every npm install of countersign or a package of
-@countersign, with the other packages of that command:
+In place of all npm install of a page, one line with the packages of that page:
 
-  npm install ${folder}/*.tgz express libsql`;
+${installs.map(({ line, files }) => `${files.join("\n")}\n  ${line}`).join("\n\n")}`;
 }
