@@ -25,14 +25,19 @@ function installLine(names, tarballs) {
   const ours = names.filter((name) => own.has(name));
   if (ours.length === 0) return undefined;
   const files = ownDependencies(ours).map((name) => tarballs[name]);
-  return ["npm install", ...files.toSorted(), ...names.filter((name) => !own.has(name))].join(" ");
+  return ["npm install", ...files.toSorted(byName), ...names.filter((name) => !own.has(name))].join(" ");
 }
 
 /** The packages of all `npm install` of a text, each once and in the order of their names. */
 export function installedBy(text) {
   const lines = text.replaceAll(/\\\n */g, "").matchAll(/^ *npm install ([^#\n]*)/gm);
   const words = [...lines].flatMap(([, line]) => line.trim().split(/ +/));
-  return [...new Set(words.filter((word) => word !== "" && !word.startsWith("-")))].toSorted();
+  return [...new Set(words.filter((word) => word !== "" && !word.startsWith("-")))].toSorted(byName);
+}
+
+// Pages with the same packages in another order have the same line.
+function byName(one, other) {
+  return one < other ? -1 : 1;
 }
 
 /** Every text of the repository that a user reads, from the root. */

@@ -151,6 +151,10 @@ export const descriptions = {
     "Where public keys live, what they say, and how a revoked one is forgotten.",
     "key store jwks directory cached keyid revoked forget",
   ),
+  "guide/deploy": of(
+    "nginx with TLS, three processes, health checks, systemd and pool sizes that fit each other.",
+    "deploy production nginx tls systemd health check readiness liveness metrics pool size sigterm",
+  ),
   "guide/rotation": of(
     "Change a signing key, a webhook secret or a password without a refused request, or revoke one at once.",
     "rotate rotation key secret password change stolen revoke withdraw",

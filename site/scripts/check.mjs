@@ -130,6 +130,8 @@ const searches = {
   "stream is not readable": ["guide/body-parsers"],
   middleware: ["guide/middlewares"],
   "rotate key": ["guide/rotation"],
+  systemd: ["guide/deploy"],
+  "health check": ["guide/deploy"],
   "revoked key": ["guide/keys", "guide/rotation"],
   idempotency: ["guide/idempotency-key", "guide/payouts"],
   timeout: ["concepts/failures", "guide/operate"],
