@@ -2,7 +2,8 @@
 npm install countersign express pg prom-client @countersign/core \
   @countersign/http-signature-verify @countersign/observe \
   @countersign/store-sql
-npm install --save-dev @countersign/cli
+npm install --save-dev @countersign/cli typescript \
+  @types/node@20 @types/express @types/pg
 npx countersign migrate --store-url postgres://…
 # #endregion install
 # #region roll
