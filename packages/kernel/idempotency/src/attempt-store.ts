@@ -12,10 +12,10 @@ import type {
 
 export interface AskedStore {
   readonly options: ResolvedKeyOptions;
-  readonly steps: Readonly<Record<KeyStep, StoreStep>>;
+  readonly steps: Readonly<Record<StoreMethod, StoreStep>>;
 }
 
-type KeyStep = Exclude<
+type StoreMethod = Exclude<
   keyof IdempotencyStore,
   "close" | "engine" | "isPrivate" | "list" | "prune" | "retentionMs"
 >;
@@ -28,7 +28,7 @@ export function stepsOf({
   retryAfterSeconds,
 }: ResolvedKeyOptions): AskedStore["steps"] {
   const unavailable = (cause: unknown): Error => storeUnavailable(cause, retryAfterSeconds);
-  const stepOf = (step: KeyStep, more?: Partial<StoreStep>): StoreStep => ({
+  const stepOf = (step: StoreMethod, more?: Partial<StoreStep>): StoreStep => ({
     ...readStepOf({ store, storeTimeoutMs }),
     step,
     ...more,
@@ -153,7 +153,7 @@ export class AttemptStore {
   }
 
   #ask<Answer>(
-    step: KeyStep,
+    step: StoreMethod,
     call: (store: ResolvedKeyOptions["store"], key: string, token: string) => Awaitable<Answer>,
   ): Awaitable<Answer> {
     const { key, token } = this.attempt;

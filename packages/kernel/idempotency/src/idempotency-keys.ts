@@ -5,7 +5,7 @@ import { AttemptStore, readRecord, Retries, stepsOf } from "./attempt-store.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
 import { Heartbeats } from "./lease.ts";
 import { alarm, failure, notice, type KeyNotice } from "./notices.ts";
-import { OwnedKey, type ClaimedKey, type KeyState } from "./owned-key.ts";
+import { OwnedKey, type ClaimedKey, type OwnerState } from "./owned-key.ts";
 import type { KeyAttempt, KeyRefusal } from "./perform.ts";
 import { keysDraining, storeUnavailable } from "./refusals.ts";
 import type { IdempotencyClaimResult, IdempotencyRecord } from "./store.ts";
@@ -24,7 +24,7 @@ export function idempotencyKeys(options: IdempotencyKeysOptions): IdempotencyKey
 
 /** Made by {@link idempotencyKeys}. */
 export class IdempotencyKeys {
-  readonly #state: KeyState;
+  readonly #state: OwnerState;
 
   constructor(options: ResolvedKeyOptions) {
     this.#state = {
@@ -104,7 +104,7 @@ export interface DrainReport {
 
 const pauseMs = 50;
 
-async function drain(state: KeyState, timeoutMs: number): Promise<DrainReport> {
+async function drain(state: OwnerState, timeoutMs: number): Promise<DrainReport> {
   state.draining = true;
   const endsAtMs = performance.now() + timeoutMs;
   for (;;) {
@@ -117,7 +117,7 @@ async function drain(state: KeyState, timeoutMs: number): Promise<DrainReport> {
 }
 
 async function acquireTraced(
-  state: KeyState,
+  state: OwnerState,
   attempt: KeyAttempt,
   onLost: (() => void) | undefined,
 ): Promise<OwnedKey | KeyRefusal> {
@@ -131,13 +131,13 @@ async function acquireTraced(
   return traced(traces.claim, context, { work, outcomeOf: ({ status }) => status });
 }
 
-function assertNotDraining({ draining, options }: KeyState): void {
+function assertNotDraining({ draining, options }: OwnerState): void {
   if (draining) throw keysDraining(options.retryAfterSeconds);
 }
 
 /** Throws a GuardError (503) for a silent store, and gives the claim back; without room for that it sends no claim. */
 async function acquire(
-  state: KeyState,
+  state: OwnerState,
   attempt: KeyAttempt,
   onLost: (() => void) | undefined,
 ): Promise<OwnedKey | KeyRefusal> {
@@ -161,7 +161,7 @@ async function acquire(
 }
 
 function admit(
-  state: KeyState,
+  state: OwnerState,
   claimed: ClaimedKey,
   // An app's own store may return anything.
   result: IdempotencyClaimResult | null | undefined,
@@ -199,7 +199,7 @@ const answerLostAfterMs = 3_600_000;
  * I3, I13: a claim without an answer may have run, or run later. The token is released until the store has answered the claim and says
  * that nothing is left, and once more after a lease: a driver's own time-out answers a claim that a stalled line may still deliver.
  */
-function abandonClaim(state: KeyState, store: AttemptStore, underWay: Promise<unknown> | undefined): void {
+function abandonClaim(state: OwnerState, store: AttemptStore, underWay: Promise<unknown> | undefined): void {
   // If the store threw at once, nothing is under way: one answer is enough.
   let answered = underWay === undefined;
   const lostAtMs = performance.now() + answerLostAfterMs;

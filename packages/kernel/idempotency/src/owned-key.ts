@@ -13,7 +13,7 @@ export interface KeyInDoubt {
   readonly retryAfterSeconds: number;
 }
 
-export interface KeyState extends AskedStore {
+export interface OwnerState extends AskedStore {
   readonly heartbeats: Heartbeats;
   readonly retries: Retries;
   readonly inDoubt: KeyInDoubt;
@@ -34,12 +34,12 @@ export interface ClaimedKey {
 /** Owns a key from its claim to the one step that ends it. */
 export class OwnedKey {
   readonly fence: number;
-  readonly #state: KeyState;
+  readonly #state: OwnerState;
   readonly #store: AttemptStore;
   readonly #lease: Lease;
   #ended = false;
 
-  private constructor(state: KeyState, store: AttemptStore, fence: number, lease: Lease) {
+  private constructor(state: OwnerState, store: AttemptStore, fence: number, lease: Lease) {
     this.fence = fence;
     this.#state = state;
     this.#store = store;
@@ -47,7 +47,7 @@ export class OwnedKey {
   }
 
   /** Renews the key's lease from here on. */
-  static begin(state: KeyState, { store, claimedAtMs, onLost }: ClaimedKey, fence: number): OwnedKey {
+  static begin(state: OwnerState, { store, claimedAtMs, onLost }: ClaimedKey, fence: number): OwnedKey {
     const lease = new Lease(store, claimedAtMs, onLost);
     state.heartbeats.add(lease);
     state.ownedKeys += 1;

@@ -1,3 +1,3 @@
 export { createPostgresWork } from "./postgres/work-store.ts";
 export { isPostgres } from "./postgres/engine-check.ts";
-export { postgresMissingKeys } from "./postgres/table-keys.ts";
+export { postgresMissingKeys } from "./postgres/primary-keys.ts";

@@ -1,5 +1,5 @@
 /** Of the engine that reads the text. */
-export type SqlDialect = "postgresql" | "mysql" | "sqlite";
+export type SqlGrammar = "postgresql" | "mysql" | "sqlite";
 
 export interface SqlToken {
   /**
@@ -19,14 +19,14 @@ interface Scanned extends SqlToken {
  * like others on PostgreSQL (standard_conforming_strings), and escape on MySQL and MariaDB (no NO_BACKSLASH_ESCAPES).
  */
 export class SqlReader {
-  readonly #dialect: SqlDialect;
+  readonly #dialect: SqlGrammar;
   readonly #text: string;
   /** Behind the last sign that is neither blank nor a semicolon. */
   readonly #end: number;
   #at = 0;
   #next: Scanned | undefined;
 
-  constructor(dialect: SqlDialect, text: string) {
+  constructor(dialect: SqlGrammar, text: string) {
     this.#dialect = dialect;
     this.#text = text;
     let end = text.length;

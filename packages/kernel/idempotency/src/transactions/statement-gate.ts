@@ -1,5 +1,5 @@
 import { publishFailure } from "@countersign/core/internal";
-import type { SqlDialect } from "./sql-reader.ts";
+import type { SqlGrammar } from "./sql-reader.ts";
 import { refusedText, withoutText } from "./transaction-texts.ts";
 
 /** How a handler left its statements when its `tx` was closed. */
@@ -24,7 +24,7 @@ type EndStatement = "COMMIT" | "ROLLBACK";
  */
 export class StatementGate {
   readonly #library: string;
-  readonly #dialect: SqlDialect;
+  readonly #dialect: SqlGrammar;
   #isOpen = true;
   #unanswered = 0;
   #waiting: (() => void)[] = [];
@@ -34,7 +34,7 @@ export class StatementGate {
   #isReported = false;
 
   /** `library`: its name in messages, such as `Prisma`. `dialect`: of the texts of its statements. */
-  constructor(library: string, dialect: SqlDialect) {
+  constructor(library: string, dialect: SqlGrammar) {
     this.#library = library;
     this.#dialect = dialect;
   }

@@ -43,7 +43,7 @@ export class TransactionOwner<Tx> {
   readonly #keepStep: StoreStep;
   readonly #probeStep: StoreStep;
   readonly #freeStep: StoreStep;
-  readonly #holdStep: StoreStep;
+  readonly #lookStep: StoreStep;
   readonly #repeatStep: StoreStep;
   #running = 0;
   #draining = false;
@@ -68,7 +68,7 @@ export class TransactionOwner<Tx> {
     this.#keepStep = { engine, step: "keep", timeoutMs, name: "the transaction's last step", faultOf };
     this.#probeStep = { engine, step: "probe", timeoutMs, name: "the look at a failed transaction", faultOf };
     this.#freeStep = { engine, step: "free", timeoutMs, name: "the keys that were given back", faultOf };
-    this.#holdStep = { engine, step: "hold", timeoutMs, name: "the look after a rollback", faultOf };
+    this.#lookStep = { engine, step: "hold", timeoutMs, name: "the look after a rollback", faultOf };
     this.#repeatStep = { engine, step: "repeat", timeoutMs, name: "the pause after a conflict" };
   }
 
@@ -323,15 +323,15 @@ export class TransactionOwner<Tx> {
         "the nonce could not be claimed after the rollback",
       );
     }
-    let held: ReadonlySet<string>;
+    let committed: ReadonlySet<string>;
     try {
-      held = await this.#hold(keys);
+      committed = await this.#committedOf(keys);
     } catch (failure) {
       return unknownAfter(error, failure, retryAfterSeconds);
     }
     // What says itself that the key is held: a broken transaction, or a promise where the engine allows none.
     const namesTheHold = isTransactionBroken(error) || (this.isSynchronous && error instanceof TypeError);
-    if ((held.size > 0 && !namesTheHold) || isNotRolledBack(error))
+    if ((committed.size > 0 && !namesTheHold) || isNotRolledBack(error))
       return transactionHeld(error, retryAfterSeconds);
     return isFinalRefusal && whyNonceIsUncertain !== undefined
       ? transactionUnavailable(whyNonceIsUncertain, retryAfterSeconds)
@@ -346,19 +346,20 @@ export class TransactionOwner<Tx> {
   ): Promise<void> {
     const { retryAfterSeconds } = this.#options;
     progress.looking = true;
-    let held: ReadonlySet<string>;
+    let committed: ReadonlySet<string>;
     try {
-      held = await this.#hold(keys);
+      committed = await this.#committedOf(keys);
     } catch (failure) {
       throw unknownAfter(error, failure, retryAfterSeconds);
     }
-    if (held.size > 0) throw transactionHeld(error, retryAfterSeconds);
+    if (committed.size > 0) throw transactionHeld(error, retryAfterSeconds);
     progress.looking = false;
   }
 
-  async #hold(keys: readonly TransactionKey[]): Promise<ReadonlySet<string>> {
+  /** The keys of which something has committed all the same: held by now, or done. */
+  async #committedOf(keys: readonly TransactionKey[]): Promise<ReadonlySet<string>> {
     if (keys.length === 0) return new Set();
-    return askStore(this.#holdStep, () => this.#store.hold(keys, brokenReason));
+    return askStore(this.#lookStep, () => this.#store.hold(keys, brokenReason));
   }
 
   async #claimAlone(nonce: NonceClaim): Promise<boolean> {

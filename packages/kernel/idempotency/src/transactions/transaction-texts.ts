@@ -1,4 +1,4 @@
-import { SqlReader, type SqlDialect, type SqlToken } from "./sql-reader.ts";
+import { SqlReader, type SqlGrammar, type SqlToken } from "./sql-reader.ts";
 
 const ending = "the transaction commits when the handler returns, and rolls back when it throws";
 const unreadable =
@@ -8,7 +8,7 @@ const unreadable =
  * Why a handler's transaction does not take this text; undefined if it does. It takes no text that ends the transaction, or that could hide
  * one: what comes after it would commit without the key. Of several statements each is looked at.
  */
-export function refusedText(dialect: SqlDialect, text: string): string | undefined {
+export function refusedText(dialect: SqlGrammar, text: string): string | undefined {
   const reader = new SqlReader(dialect, text);
   for (;;) {
     while (reader.isAt(";")) reader.take();
@@ -23,7 +23,7 @@ export function refusedText(dialect: SqlDialect, text: string): string | undefin
 /** Why a statement is refused whose text is not known. */
 export const withoutText = "a statement whose text cannot be read is not sent; give its text";
 
-const rules: Readonly<Record<SqlDialect, (reader: SqlReader) => string | undefined>> = {
+const rules: Readonly<Record<SqlGrammar, (reader: SqlReader) => string | undefined>> = {
   postgresql: onPostgresql,
   mysql: onMysql,
   sqlite: onSqlite,

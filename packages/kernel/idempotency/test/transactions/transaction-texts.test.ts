@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { SqlDialect } from "../../src/transactions/sql-reader.ts";
+import type { SqlGrammar } from "../../src/transactions/sql-reader.ts";
 import { refusedText } from "../../src/transactions/transaction-texts.ts";
 import {
   array,
@@ -62,7 +62,7 @@ const everywhere: readonly (readonly [string, RegExp | undefined])[] = [
   ["SAVEPOINT a; INSERT INTO t VALUES (1); RELEASE SAVEPOINT a", undefined],
 ];
 
-const own: Readonly<Record<SqlDialect, readonly (readonly [string, RegExp | undefined])[]>> = {
+const own: Readonly<Record<SqlGrammar, readonly (readonly [string, RegExp | undefined])[]>> = {
   postgresql: [
     ["START TRANSACTION", ends],
     ["END", ends],
@@ -280,7 +280,7 @@ describe.each(["postgresql", "mysql", "sqlite"] as const)(
 );
 
 /** Expressions and comments of the engine that hide any text. */
-function hiding(dialect: SqlDialect): Arbitrary<string> {
+function hiding(dialect: SqlGrammar): Arbitrary<string> {
   const inside = array(
     constantFrom("; COMMIT; ", "'", '"', "`", "\\", "--", "#", "/*", "*/", "$$", "$a$", "]", "\n", "x", "E'"),
   ).map((parts) => parts.join(""));

@@ -76,7 +76,7 @@ ${dialect.orLock(id)}`;
   }
 
   /** Changes one row, or none where the row is not as it was seen. `fence`: of a row that no statement gives back. */
-  write(key: string, { change, seen, fence }: KeyStep, guard?: Sql): Sql {
+  write(key: string, { change, seen, fence }: RowWrite, guard?: Sql): Sql {
     const dialect = this.#dialect;
     const { now } = this.#parts();
     const { state, reason, durationMs, token, fingerprint, recovery, decision, raisesFence } = change;
@@ -187,7 +187,7 @@ WHERE ${keys.isIn(state)}${isLive} AND ${keys.order} > ${after} ORDER BY ${keys.
 }
 
 /** A write of a row that was seen. */
-export interface KeyStep {
+export interface RowWrite {
   readonly change: KeyChange;
   readonly seen: Seen;
   /** Of the row after the change. */

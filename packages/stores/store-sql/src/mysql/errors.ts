@@ -103,12 +103,12 @@ function ownMessage(error: object): string {
 
 const grants = "GRANT SELECT, INSERT, UPDATE, DELETE on them to the user of the pool";
 
-type Place = Pick<TableNames, "place" | "migrate">;
+type TablePlace = Pick<TableNames, "place" | "migrate">;
 
-const readOnly = ({ place }: Place): string =>
+const readOnly = ({ place }: TablePlace): string =>
   `the tables ${place} cannot be written here; connect to the primary server, with transactions that may write`;
 
-const remedies: Readonly<Record<number, (names: Place) => string>> = {
+const remedies: Readonly<Record<number, (names: TablePlace) => string>> = {
   1146: ({ place, migrate }) => `the tables ${place} are missing; create them with: ${migrate}`,
   1054: ({ place, migrate }) =>
     `the tables ${place} are of another release; bring them up to date with: ${migrate}`,
@@ -122,7 +122,7 @@ const remedies: Readonly<Record<number, (names: Place) => string>> = {
 };
 
 /** Adds the remedy to an error, with the original as cause. Returns other errors as they are. */
-export function explained(caller: string, names: Place, error: unknown): unknown {
+export function explained(caller: string, names: TablePlace, error: unknown): unknown {
   const errno = errnoOf(error);
   const remedy = errno === undefined ? undefined : remedies[errno];
   return remedy === undefined ? error : new Error(`${caller}: ${remedy(names)}`, { cause: error });

@@ -1,6 +1,6 @@
 import type { Database } from "@countersign/idempotency";
 import type { Row } from "@countersign/idempotency/store";
-import { keyTables, ofAttempt, type KeyTableForm } from "../keys/key-tables.ts";
+import { keyTables, ofAttempt, type KeyTableForm } from "../keys/key-schema.ts";
 import { tablesSql } from "../sql/tables.ts";
 import { taskTables } from "../work/task-table.ts";
 import { dialect } from "./dialect.ts";

@@ -367,7 +367,7 @@ export class MysqlTransactions<Tx>
     }
     throw transactionBroken(
       "it ended before its handler did: the handler swallowed a deadlock, changed a table's definition (which commits), or sent COMMIT or ROLLBACK",
-      await this.#hold(tx, keys, unseen, failure),
+      await this.#holdBroken(tx, keys, unseen, failure),
     );
   }
 
@@ -375,7 +375,7 @@ export class MysqlTransactions<Tx>
    * What ended the transaction may have committed a part of the payment, as DDL does, with keys that no handler has seen; or the handler may
    * have paid after a rollback: an operator has to look. Another connection may never come, in a full pool. Returns the error to show.
    */
-  async #hold(
+  async #holdBroken(
     tx: Tx,
     keys: readonly TransactionKey[],
     unseen: readonly TransactionKey[],

@@ -19,27 +19,27 @@ export function isOfRun(run: string): string {
 }
 
 /** Writes a value into a statement. */
-export type Place = (value: SqlValue) => string;
+export type ValueWriter = (value: SqlValue) => string;
 
 /** Writes values as parameters, which `values` collects. */
-export function parametersIn(values: SqlValue[]): Place {
+export function parametersIn(values: SqlValue[]): ValueWriter {
   return (value) => `$${values.push(value)}`;
 }
 
 /** Writes values into a message that has no parameters. */
-export const literal: Place = (value) => {
+export const literal: ValueWriter = (value) => {
   if (typeof value === "string") return inlined(value);
   if (value instanceof Uint8Array) return `decode('${Buffer.from(value).toString("hex")}', 'hex')`;
   return value === null ? "NULL" : String(value);
 };
 
-/** A part of a statement with its values in their places. */
-function withValues({ text, values }: Sql, place: Place): string {
+/** A part of a statement with its values written into it. */
+function withValues({ text, values }: Sql, write: ValueWriter): string {
   const left = values.values();
   return text.replaceAll("?", () => {
     const { done, value } = left.next();
     if (done === true) throw new TypeError("a statement has more places than values");
-    return place(value);
+    return write(value);
   });
 }
 
@@ -54,7 +54,7 @@ export function inlined(text: string): string {
 export interface Target {
   readonly names: TableNames;
   readonly sql: KeyStatements;
-  readonly place: Place;
+  readonly write: ValueWriter;
   /** In place of the server's clock. */
   readonly now: string | undefined;
 }
@@ -73,8 +73,8 @@ export interface BeginCall {
 }
 
 /** Adds the rows whose keys have none, and gives their keys. What stands in the way of the others is for another statement. */
-function addStatement({ sql, place }: Target, rows: readonly NewRow[], condition = "true"): string {
-  return withValues(sql.addAll(rows, raw(condition)), place);
+function addStatement({ sql, write }: Target, rows: readonly NewRow[], condition = "true"): string {
+  return withValues(sql.addAll(rows, raw(condition)), write);
 }
 
 /**
@@ -131,18 +131,19 @@ function settings({ run, waitMs, idleMs }: BeginCall): string {
 }
 
 function useNonce(target: Target, nonce: NonceClaim, condition: string): string {
-  const { names, place } = target;
-  return withValues(nonceStatement({ dialect, names }, nonce, raw(nowOf(target)), raw(condition)), place);
+  const { names, write } = target;
+  return withValues(nonceStatement({ dialect, names }, nonce, raw(nowOf(target)), raw(condition)), write);
 }
 
-function isUsed({ names, place }: Target, nonce: NonceClaim): string {
+function isUsed({ names, write }: Target, nonce: NonceClaim): string {
   const own = { ...dialect.ids.nonce(nonce), token: dialect.text(encodeText(nonce.token)) };
   return withValues(
     fragment`EXISTS (SELECT FROM ${raw(names.nonces)} AS used WHERE ${equal(own, "used.")})`,
-    place,
+    write,
   );
 }
 
-function nowOf({ now }: Target): string {
+/** The time, by the server's clock where no other is given. */
+export function nowOf({ now }: { readonly now?: string | undefined }): string {
   return now === undefined ? "clock_timestamp()" : `${inlined(now)}::timestamptz`;
 }

@@ -2,10 +2,10 @@ import { isGuardError } from "@countersign/core";
 import { causedBy } from "@countersign/core/internal";
 import type { Database } from "@countersign/idempotency";
 import { type Row, commitUnconfirmed, transactionBroken } from "@countersign/idempotency/store";
+import { singleRow } from "../sql/values.ts";
 import { isDurable, isTold, waitForStandbys } from "./durability.ts";
 import { sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
-import { singleRow } from "./queryable.ts";
 
 /** SQL: the id of the transaction, by which {@link commit} asks what became of it. A standby has none. */
 export const transactionId = "CASE WHEN pg_is_in_recovery() THEN NULL ELSE txid_current()::text END";

@@ -6,6 +6,7 @@ import { withinCheckTime } from "../sql/check-deadline.ts";
 import type { ChangeOfOne, Expired, Guarded, SqlEngine, StepIn } from "../sql/engine.ts";
 import type { KeyParts } from "../sql/key-parts.ts";
 import { bound, fragment, raw, type Sql } from "../sql/sql.ts";
+import { integerOf, singleRow } from "../sql/values.ts";
 import { dialect, numbered } from "./dialect.ts";
 import { assertEngine, readEngine } from "./engine-check.ts";
 import { explained, inTransaction } from "./errors.ts";
@@ -13,12 +14,12 @@ import { faultOf } from "./faults.ts";
 import { runAlone } from "./lone-statement.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { factoryName } from "./options.ts";
-import { integerOf, rowsOf, singleRow } from "./queryable.ts";
+import { rowsOf } from "./queryable.ts";
 import { keyParts } from "./key-parts.ts";
 import { removal } from "./removal.ts";
 import { assertServer, assertVersion, readServer, readStandbys, readVersion } from "./server-check.ts";
 import { isAlone, isInTransaction, isReadyToInsert } from "./statement-parts.ts";
-import { checkedTables } from "./table-keys.ts";
+import { checkedTables } from "./primary-keys.ts";
 import type { TableNames } from "./table-names.ts";
 
 // Where the pool's default isolation is SERIALIZABLE, claims of new keys conflict in one page of an index. Each time one succeeds.

@@ -16,10 +16,10 @@ const notPrepared = (): string =>
 const grants =
   "GRANT USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on the tables to the role of the pool";
 
-type Place = Pick<TableNames, "place" | "migrate">;
+type TablePlace = Pick<TableNames, "place" | "migrate">;
 
 // The remedy by SQLSTATE. Other errors say enough themselves.
-const remedies: Readonly<Record<string, (names: Place) => string>> = {
+const remedies: Readonly<Record<string, (names: TablePlace) => string>> = {
   "42P01": ({ place, migrate }) => `the tables ${place} are missing; create them with: ${migrate}`,
   "42703": ({ place, migrate }) =>
     `the tables ${place} are of another release; bring them up to date with: ${migrate}`,
@@ -39,7 +39,7 @@ export const inTransaction =
   "the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client";
 
 /** Adds the remedy to an error, with the original as cause. Returns other errors as they are. */
-export function explained(caller: string, names: Place, error: unknown): unknown {
+export function explained(caller: string, names: TablePlace, error: unknown): unknown {
   const code = sqlStateOf(error);
   const remedy = code === undefined ? undefined : remedies[code];
   return remedy === undefined ? error : new Error(`${caller}: ${remedy(names)}`, { cause: error });

@@ -1,11 +1,12 @@
 import type { Given } from "@countersign/core/internal";
-import { keyTables, ofAttempt, type KeyTableForm } from "../keys/key-tables.ts";
+import { keyTables, ofAttempt, type KeyTableForm } from "../keys/key-schema.ts";
 import { tablesSql, type TableSql } from "../sql/tables.ts";
 import { taskTables } from "../work/task-table.ts";
+import { singleRow } from "../sql/values.ts";
 import { dialect } from "./dialect.ts";
 import { assertEngine, readEngine } from "./engine-check.ts";
 import { explained } from "./errors.ts";
-import { type PostgresQueryable, assertQueryable, rowsOf, singleRow } from "./queryable.ts";
+import { type PostgresQueryable, assertQueryable, rowsOf } from "./queryable.ts";
 import {
   type PostgresTables,
   quoteIdentifier,
@@ -13,7 +14,7 @@ import {
   resolveTables,
   tableNames,
 } from "./table-names.ts";
-import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
+import { assertKeys, postgresMissingKeys } from "./primary-keys.ts";
 
 /** The version of the tables that this release makes, reads and writes. */
 export const postgresSchemaVersion = 3;

@@ -43,26 +43,6 @@ export function rowsOf(result: unknown): readonly Row[] {
   return result.rows;
 }
 
-export function singleRow(rows: readonly Row[]): Row {
-  const [row] = rows;
-  if (row === undefined) throw new Error("the PostgreSQL driver returned no row where there is always one");
-  return row;
-}
-
-/** Drivers give an int8 as a string, and by their settings as a number or a bigint. */
-export function integerOf(value: unknown): number {
-  const integer = numberOf(value);
-  if (!Number.isSafeInteger(integer)) {
-    throw new Error("the PostgreSQL driver returned no integer where there is always one");
-  }
-  return integer;
-}
-
-function numberOf(value: unknown): number {
-  const isNumeric = typeof value === "string" || typeof value === "number" || typeof value === "bigint";
-  return isNumeric && value !== "" ? Number(value) : Number.NaN;
-}
-
 function isRows(rows: unknown): rows is readonly Row[] {
   return Array.isArray(rows) && rows.every((row) => typeof row === "object" && row !== null);
 }

@@ -1,10 +1,10 @@
 import { publishNotice } from "@countersign/core/internal";
 import type { Row } from "@countersign/idempotency/store";
+import { integerOf } from "../sql/values.ts";
 import { hasStandbys } from "./durability.ts";
 import { postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
-import { integerOf } from "./queryable.ts";
-import { assertKeys, checkedTables, durableTables, missingKeys } from "./table-keys.ts";
+import { assertKeys, checkedTables, durableTables, missingKeys } from "./primary-keys.ts";
 import { quoteLiteral } from "./table-names.ts";
 
 /** Reads what {@link assertServer} checks. The parameters are `checkedTables`. */

@@ -1,9 +1,9 @@
 import { causedBy } from "@countersign/core/internal";
 import type { Database } from "@countersign/idempotency";
+import { singleRow } from "../sql/values.ts";
 import { commit, transactionId } from "./commit.ts";
 import { sqlStateOf } from "./errors.ts";
 import { factoryName } from "./options.ts";
-import { singleRow } from "./queryable.ts";
 
 const state = `SELECT current_setting('transaction_read_only') AS read_only, pg_is_in_recovery() AS standby,
   pg_backend_pid()::text || ' ' || transaction_timestamp()::text AS identity, ${transactionId} AS id`;

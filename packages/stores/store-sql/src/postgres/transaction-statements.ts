@@ -1,5 +1,5 @@
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { inlined, isOfRun, savedDurability } from "./begin-statement.ts";
+import { inlined, isOfRun, nowOf, savedDurability } from "./begin-statement.ts";
 import { milliseconds } from "./statement-parts.ts";
 
 export type TransactionStatements = ReturnType<typeof transactionStatements>;
@@ -52,10 +52,6 @@ export interface OwnKeys {
   readonly keys: readonly { readonly key: string; readonly token: string }[];
   /** In place of the server's clock. */
   readonly now?: string | undefined;
-}
-
-function nowOf({ now }: OwnKeys): string {
-  return now === undefined ? "clock_timestamp()" : `${inlined(now)}::timestamptz`;
 }
 
 /**

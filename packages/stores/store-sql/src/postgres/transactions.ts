@@ -18,6 +18,7 @@ import {
   transactionBroken,
 } from "@countersign/idempotency/store";
 import { KeyRowsWithin } from "../keys/rows-within.ts";
+import { singleRow } from "../sql/values.ts";
 import {
   beginScript,
   beginStatement,
@@ -25,7 +26,7 @@ import {
   literal,
   parametersIn,
   type BeginCall,
-  type Place,
+  type ValueWriter,
   type Target,
 } from "./begin-statement.ts";
 import { beforeCommit, commit, confirm, idOf, rolledBackBehind, transactionId } from "./commit.ts";
@@ -36,7 +37,6 @@ import type { Engine } from "./engine.ts";
 import { explained, sqlStateOf } from "./errors.ts";
 import { faultOf } from "./faults.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { singleRow } from "./queryable.ts";
 import { PostgresRowsAlone } from "./rows-alone.ts";
 import { encodeKey } from "./stored-key.ts";
 import { assertTransactions } from "./transaction-proof.ts";
@@ -48,10 +48,10 @@ const name = "postgres transactions";
 const swallowed = "25P02";
 const noTransaction = "25P01";
 
-const isAnother =
+const notItsKey =
   "its key was not this transaction's any more, or not running: it sent COMMIT or ROLLBACK itself, or a trigger changed the key";
 
-interface OpenTransaction extends OpenRun {
+interface PostgresRun extends OpenRun {
   /** The random name of this run. */
   readonly run: string;
   hasBegun: boolean;
@@ -62,7 +62,7 @@ interface OpenTransaction extends OpenRun {
 }
 
 export class PostgresTransactions<Tx>
-  extends ServerTransactions<Tx, OpenTransaction>
+  extends ServerTransactions<Tx, PostgresRun>
   implements TransactionStore<Tx, "async">
 {
   readonly #engine: Engine<Tx>;
@@ -95,7 +95,7 @@ export class PostgresTransactions<Tx>
       return await this.runInPlace(async (tx) => {
         const { isSynchronous } = this.#engine;
         const run = randomUUID();
-        const open: OpenTransaction = { run, begun: [], hasBegun: false, isSynchronous, id: undefined };
+        const open: PostgresRun = { run, begun: [], hasBegun: false, isSynchronous, id: undefined };
         this.open.set(tx, open);
         try {
           const result = await work(tx);
@@ -131,7 +131,7 @@ export class PostgresTransactions<Tx>
   }
 
   async keep(tx: Tx, keys: readonly TransactionKey[], more: boolean): Promise<void> {
-    const rows = await this.#end(tx, keys, this.#keeping(tx, keys, more));
+    const rows = await this.#sendLast(tx, keys, this.#keeping(tx, keys, more));
     // Not with a trigger that takes the change back, nor where the handler has undone the claim: the key would be free, and paid.
     await this.#assertAll(
       tx,
@@ -147,7 +147,7 @@ export class PostgresTransactions<Tx>
   }
 
   async assertOpen(tx: Tx, keys: readonly TransactionKey[]): Promise<void> {
-    const rows = await this.#end(tx, keys, [this.#sql.lookOwn(this.#own(tx, keys))], true);
+    const rows = await this.#sendLast(tx, keys, [this.#sql.lookOwn(this.#own(tx, keys))], true);
     // Without rows the server has aborted the transaction, and nothing was written after that.
     if (rows !== undefined) await this.#assertAll(tx, keys, rows);
   }
@@ -160,7 +160,7 @@ export class PostgresTransactions<Tx>
   ): Promise<void> {
     if (rows.length === Math.max(keys.length, 1)) return;
     const others = this.open.get(tx)?.begun ?? [];
-    throw transactionBroken(isAnother, await this.#hold(tx, keys, others, undefined));
+    throw transactionBroken(notItsKey, await this.#holdBroken(tx, keys, others, undefined));
   }
 
   protected override holdAlone(
@@ -178,7 +178,7 @@ export class PostgresTransactions<Tx>
   }
 
   /** Whether it has committed already, before the library does. */
-  async #commits(tx: Tx, open: OpenTransaction): Promise<boolean> {
+  async #commits(tx: Tx, open: PostgresRun): Promise<boolean> {
     const { hasBegun, id, isSynchronous } = open;
     const last = isSynchronous ? singleRow(await this.database.query(tx, beforeCommit, [])) : undefined;
     if (!this.#hasToCommit(open)) return false;
@@ -191,7 +191,7 @@ export class PostgresTransactions<Tx>
     return true;
   }
 
-  #hasToCommit({ isSynchronous }: OpenTransaction): boolean {
+  #hasToCommit({ isSynchronous }: PostgresRun): boolean {
     const { tellsRollback, tellsUnconfirmed } = this.database;
     return tellsRollback !== true || (isSynchronous && tellsUnconfirmed !== true);
   }
@@ -200,7 +200,7 @@ export class PostgresTransactions<Tx>
   async #begin(
     tx: Tx,
     claim: TransactionClaim,
-    open: OpenTransaction,
+    open: PostgresRun,
   ): Promise<ReturnType<typeof begunBy> & { readonly added: Added }> {
     const { nonce, leaseMs, waitMs, idleTimeoutMs: idleMs } = claim;
     const rows = firstRows(claim.keys, leaseMs);
@@ -218,13 +218,13 @@ export class PostgresTransactions<Tx>
     return database.query(tx, beginStatement(this.#target(parametersIn(values)), call), values);
   }
 
-  #target(place: Place): Target {
+  #target(write: ValueWriter): Target {
     const { names, now } = this.#options;
-    return { names, place, now: now?.(), sql: this.#rows.sql };
+    return { names, write, now: now?.(), sql: this.#rows.sql };
   }
 
   /** Sends the last statements of a handler. Resolves to undefined after one that has failed, when the server has aborted the transaction. */
-  async #end(
+  async #sendLast(
     tx: Tx,
     keys: readonly TransactionKey[],
     statements: readonly string[],
@@ -243,7 +243,7 @@ export class PostgresTransactions<Tx>
         throw transactionBroken("it went on after a statement had failed; let the error through", error);
       }
       if (state === noTransaction) {
-        throw transactionBroken(isAnother, await this.#hold(tx, keys, others, error));
+        throw transactionBroken(notItsKey, await this.#holdBroken(tx, keys, others, error));
       }
       // A deferred constraint, which is the handler's.
       if (faultOf(error) !== undefined) throw error;
@@ -259,7 +259,7 @@ export class PostgresTransactions<Tx>
    * committed the `others`, nobody has worked on them: they are freed. On the same connection, as another one may never come. Returns the error
    * to show.
    */
-  async #hold(
+  async #holdBroken(
     tx: Tx,
     keys: readonly TransactionKey[],
     others: readonly TransactionKey[],

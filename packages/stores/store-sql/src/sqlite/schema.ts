@@ -1,6 +1,6 @@
 import { OptionError } from "@countersign/core";
 import { option, type OptionOwner, type OptionRule } from "@countersign/core/internal";
-import { keyTables, ofAttempt, type KeyTableForm } from "../keys/key-tables.ts";
+import { keyTables, ofAttempt, type KeyTableForm } from "../keys/key-schema.ts";
 import { tablesSql, type Table } from "../sql/tables.ts";
 import { taskTables } from "../work/task-table.ts";
 import { dialect } from "./dialect.ts";

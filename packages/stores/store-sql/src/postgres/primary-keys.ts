@@ -1,4 +1,5 @@
-import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
+import { singleRow } from "../sql/values.ts";
+import { type PostgresQueryable, rowsOf } from "./queryable.ts";
 import { type PostgresTables, type TableNames, resolveTables, tableNames } from "./table-names.ts";
 
 /** The parameters of {@link missingKeys}, those first that must survive a crash. */
