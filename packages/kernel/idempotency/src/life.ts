@@ -1,6 +1,7 @@
 // The life of an idempotency key: every transition, once. Nothing here reads a clock or a store. A decision takes the key's row as it was
 // seen, and returns the reply, or a change of the row with the reply to give after the change was written. Whoever writes compares the row
-// with the one that was seen (key-steps.ts), so that of two decisions about one row only one takes effect.
+// with the one that was seen (key-steps.ts), so that of two decisions about one row only one takes effect. One transition stands twice: the
+// last statement of a transaction on PostgreSQL and MySQL says in SQL what transactionEnd() says here, as it has to be one message.
 //
 //   (no row) ── claim ──> running ── complete ──> done
 //                  ^       │    └── hold, or its lease has ended, and its owner or the new claim says "hold" ──> held

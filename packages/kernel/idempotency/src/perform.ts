@@ -4,7 +4,7 @@
 //   1. It waits for its turn: in this process one attempt at a key goes on at a time.
 //   2. It claims the key. Whoever has claimed it already decides what a duplicate is told (life.ts): `done` is the one answer that says
 //      "paid", `held` waits for an operator, and with a key that runs in another process the attempt waits until that has ended.
-//   3. It does the work: the handler.
+//   3. It does the work: the handler. Adapters call it, such as transaction-handler.ts of idempotency-guard.
 //   4. It ends the key by how the work has ended, and only then is there a response to send.
 //
 // Names such as I9 are the invariants of docs/architecture.md.
@@ -68,8 +68,8 @@ const unbounded: WhileConnected = (work) => work(new AbortController().signal);
 const nobodyElse: Turn = { leave() {} };
 
 /**
- * Waits for the turn at the keys of an attempt, and owns them once around its work, which `own` does in its mode. Resolves after the engine has
- * confirmed the final state of the keys, or has failed to; rejects as `own` does.
+ * Waits for the turn at the keys of an attempt. Then `own` claims them, does the work and ends them, as its mode does. Resolves after the
+ * engine has confirmed the final state of the keys, or has failed to; rejects as `own` does.
  */
 export async function perform<Result>(
   { keys, whileConnected = unbounded }: Pick<Attempt, "keys" | "whileConnected">,
@@ -84,7 +84,7 @@ export async function perform<Result>(
   // Synchronously where nobody has to be waited for: a drain that begins now counts this attempt.
   const turn = isPromiseLike(entered) ? await entered : entered;
   if (!isTurn(turn)) {
-    // The store knows more than the attempt that had the turn: somebody else may have decided about the key.
+    // Lease mode claims once without a turn: an operator may have decided about the key since.
     return turn === "timeout" && pollOf !== undefined ? own(nobodyElse) : unowned(turn);
   }
   try {

@@ -10,7 +10,10 @@ export type DecidedKey = Extract<IdempotencyClaimResult, { readonly status: "don
 
 /** The turn of one attempt at a key. */
 export interface Turn {
-  /** Lets the next attempt have its turn; with a decided key, tells all that wait what was decided. Only the first call counts. */
+  /**
+   * Lets the next attempt have its turn; with a decided key, tells all that wait what was decided. Lease mode gives one; in transaction mode
+   * the next attempt learns it from its claim. Only the first call counts.
+   */
   leave(this: void, decided?: DecidedKey): void;
 }
 
