@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
-import { isGuardError, withDeadline, type NonceClaim, type NonceStore } from "@countersign/core";
+import {
+  isGuardError,
+  withDeadline,
+  type GuardError,
+  type NonceClaim,
+  type NonceStore,
+} from "@countersign/core";
 import { askStore, type StoreStep } from "@countersign/core/internal";
 import {
   commitUnknown,
@@ -18,6 +24,7 @@ import {
   transactionUnknown,
 } from "../refusals.ts";
 import { brokenReason } from "../life.ts";
+import { alarm, noticeOfEnd } from "../notices.ts";
 import { perform, type Performed, type WaitingRules } from "../perform.ts";
 import type { Awaitable } from "../store.ts";
 import { WaitingRoom } from "../waiting.ts";
@@ -29,6 +36,9 @@ import type { ResolvedTransactionOptions } from "./transaction-options.ts";
 import type { ClosedStatements } from "./statement-gate.ts";
 import type { TransactionKey, TransactionStore, TransactionStores } from "./transaction-store.ts";
 
+/** Codes of a run of which something may have committed although it has failed. */
+const forOperator: ReadonlySet<string> = new Set(["transaction-held", "transaction-unknown"]);
+
 // Four were too few where many transactions meet one page of an index.
 const maxAttempts = 10;
 const longestPauseMs = 200;
@@ -38,6 +48,7 @@ export class TransactionOwner<Tx> {
   readonly #store: TransactionStore<Tx>;
   readonly #nonces: NonceStore;
   readonly #options: ResolvedTransactionOptions;
+  readonly #factory: string;
   readonly #waiting: WaitingRules;
   readonly #single: SingleRun<Tx>;
   readonly #keepStep: StoreStep;
@@ -51,12 +62,13 @@ export class TransactionOwner<Tx> {
   constructor(
     { transactions: store, nonces }: Pick<TransactionStores<Tx>, "transactions" | "nonces">,
     options: ResolvedTransactionOptions,
-    /** The receiver's name in traces. */
+    /** The receiver's name in traces and notices. */
     factory: string = "transaction",
   ) {
     this.#store = store;
     this.#nonces = nonces;
     this.#options = options;
+    this.#factory = factory;
     const { waitMs, maxWaiters } = options;
     // The claim waits in the database for transactions of other processes.
     this.#waiting = { room: new WaitingRoom(factory, maxWaiters), waitMs };
@@ -222,17 +234,32 @@ export class TransactionOwner<Tx> {
     attempt: TransactionAttempt,
     steps: (open: OpenTransaction<Tx>) => Steps<T>,
   ): Promise<Performed<T>> {
-    const { transactionTimeoutMs, retryAfterSeconds } = this.#options;
+    const { transactionTimeoutMs } = this.#options;
     const progress = new Progress();
-    return await withDeadline(this.#repeat(attempt, steps, progress), transactionTimeoutMs, () => {
+    const run = this.#repeat(attempt, steps, progress);
+    return await withDeadline(run, transactionTimeoutMs, () => {
       progress.abandon();
-      const cause = new Error(`the transaction took longer than ${transactionTimeoutMs} ms`);
-      if (progress.looking) return transactionUnknown(cause, retryAfterSeconds);
-      if (progress.committing) return commitUnknown(cause, retryAfterSeconds);
-      return progress.begun
-        ? transactionTimedOut(cause, retryAfterSeconds)
-        : transactionUnavailable(cause, retryAfterSeconds);
+      const late = this.#lateError(progress);
+      run.catch((error: unknown) => this.#alarmOfLate(attempt, error, late));
+      return late;
     });
+  }
+
+  #lateError(progress: Progress): GuardError {
+    const { transactionTimeoutMs, retryAfterSeconds } = this.#options;
+    const cause = new Error(`the transaction took longer than ${transactionTimeoutMs} ms`);
+    if (progress.looking) return transactionUnknown(cause, retryAfterSeconds);
+    if (progress.committing) return commitUnknown(cause, retryAfterSeconds);
+    return progress.begun
+      ? transactionTimedOut(cause, retryAfterSeconds)
+      : transactionUnavailable(cause, retryAfterSeconds);
+  }
+
+  /** The caller was `told` before that its time was over: of what has committed all the same, only an operator can hear. */
+  #alarmOfLate({ keys, req }: TransactionAttempt, error: unknown, told: GuardError): void {
+    if (!isGuardError(error) || error.code === told.code || !forOperator.has(error.code)) return;
+    const end = noticeOfEnd(error);
+    if (end !== undefined) for (const { key } of keys) alarm(this.#factory, { ...end, key, req });
   }
 
   /** Runs the steps, again after a conflict, each time with tokens that no other run has. */

@@ -1,5 +1,7 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect } from "@jest/globals";
-import { GuardError } from "@countersign/core";
+import { GuardError, noticeChannelName, type GuardNotice } from "@countersign/core";
+import { afterTest } from "@countersign/test-support/runs/after-test.ts";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 import { is, scripted, type Step } from "./scripted.ts";
@@ -35,6 +37,15 @@ function deferred() {
   let resolve = (): void => {};
   const promise = new Promise<void>((settle) => (resolve = settle));
   return { promise, resolve };
+}
+
+/** The codes of the notices that follow in this test. */
+function collectCodes(): readonly string[] {
+  const codes: string[] = [];
+  const hear = (notice: unknown): void => void codes.push((notice as GuardNotice).code);
+  subscribe(noticeChannelName, hear);
+  afterTest(() => unsubscribe(noticeChannelName, hear));
+  return codes;
 }
 
 /** Rejections of which nobody hears while `work` runs. */
@@ -114,6 +125,19 @@ describe("a transaction that takes longer than transactionTimeoutMs", () => {
       expect(rejections).toEqual([]);
     },
   );
+
+  test.each<[string, () => unknown, string[]]>([
+    ["held", () => "held", ["transaction-held"]],
+    ["not known", () => boom, ["transaction-unknown"]],
+    ["free", () => undefined, []],
+  ])("tells an operator of a key that is %s behind its time-out", async (_state, hold, told) => {
+    const codes = collectCodes();
+    const { run, log } = slow({ work: never, hold });
+    expect(await endOf(run)).toMatchObject({ code: "transaction-timed-out" });
+    await eventually(() => log.includes("hold"));
+    await sleep(20);
+    expect(codes).toEqual(told);
+  });
 
   // The step begins in the middle of the time, and so has a second more than the whole.
   test.each<[string, Step, () => unknown]>([
