@@ -262,7 +262,11 @@ export class TransactionOwner<Tx> {
     if (end !== undefined) for (const { key } of keys) alarm(this.#factory, { ...end, key, req });
   }
 
-  /** Runs the steps, again after a conflict, each time with tokens that no other run has. */
+  /**
+   * Runs the steps, again after a conflict, each time with tokens that no other run has. What is asked of an error, and in which order: has
+   * the handler failed; is the time over; is it a conflict, of which nothing has committed; did it come behind COMMIT, whose outcome is then
+   * in doubt unless the engine has said no. What is left has sent nothing that could commit.
+   */
   async #repeat<T>(
     attempt: TransactionAttempt,
     steps: (open: OpenTransaction<Tx>) => Steps<T>,
@@ -285,14 +289,14 @@ export class TransactionOwner<Tx> {
         const fault = this.#store.faultOf(error);
         if (error instanceof RollBack) {
           // oxlint-disable-next-line no-await-in-loop -- the last step
-          throw await this.#afterRollback(run, error, progress);
+          throw await this.#afterRollback(run, error.cause, progress);
         }
         if (progress.abandoned) {
           const given = transactionUnavailable(error, retryAfterSeconds);
           // Where nothing was begun no handler has run. Behind COMMIT a done key may be what was paid: nobody may hold it.
           const mayHaveEnded = progress.begun && !progress.committing;
           // oxlint-disable-next-line no-await-in-loop -- the last step
-          throw mayHaveEnded ? await this.#afterRollback(run, new RollBack(given), progress) : given;
+          throw mayHaveEnded ? await this.#afterRollback(run, given, progress) : given;
         }
         if ((fault === "conflict" || fault === "locked") && progress.begun) {
           // oxlint-disable-next-line no-await-in-loop -- before another run can take a record of this one for somebody else's
@@ -311,12 +315,12 @@ export class TransactionOwner<Tx> {
           const isRollBack = fault === "refused" || isTransactionBroken(error);
           if (!isRollBack) throw commitUnknown(error, retryAfterSeconds);
           // oxlint-disable-next-line no-await-in-loop -- the last step
-          throw await this.#afterRollback(run, new RollBack(error), progress);
+          throw await this.#afterRollback(run, error, progress);
         }
         if (fault === "unavailable") throw transactionUnavailable(error, retryAfterSeconds);
         // Such as a promise where the engine has none.
         // oxlint-disable-next-line no-await-in-loop -- the last step
-        if (progress.begun) throw await this.#afterRollback(run, new RollBack(error), progress);
+        if (progress.begun) throw await this.#afterRollback(run, error, progress);
         // A mistake of the app's, such as a pool in place of a transaction, stays what it is.
         if (error instanceof TypeError) throw error;
         throw transactionUnavailable(error, retryAfterSeconds);
@@ -331,7 +335,7 @@ export class TransactionOwner<Tx> {
    */
   async #afterRollback(
     { nonce, keys }: TransactionAttempt,
-    { cause: error }: RollBack,
+    error: unknown,
     progress: Progress,
   ): Promise<unknown> {
     const { retryAfterSeconds } = this.#options;
