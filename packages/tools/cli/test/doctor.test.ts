@@ -148,7 +148,8 @@ onEngines(engines, "countersign doctor", (bench, engine) => {
 
   test("counts the keys that wait, where that needs no walk over all of them", async () => {
     await hold(bench, "key");
-    expect(idsOf(await runOn(bench, "doctor --json")).includes("keys-held")).toBe(engine.name !== "Redis");
+    const { arrayContaining } = engine.name === "Redis" ? expect.not : expect;
+    expect(idsOf(await runOn(bench, "doctor --json"))).toEqual(arrayContaining(["keys-held"]));
   });
 });
 
