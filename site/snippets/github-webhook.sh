@@ -30,6 +30,6 @@ npx countersign migrate --store-url postgres://…
 npm install @countersign/cli
 npx countersign keys held --store-url sqlite:webhooks.db
 # or --as done
-npx countersign keys resolve 72d3162e --as released \
+npx countersign keys resolve github:72d3162e --as released \
   --store-url sqlite:webhooks.db
 # #endregion held

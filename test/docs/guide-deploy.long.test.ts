@@ -18,7 +18,6 @@ import { migrate } from "@countersign/store-sql";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Client, Pool } from "pg";
 import { eventually } from "../support/runs/eventually.ts";
-import { expectWarning } from "../support/runs/expect-warning.ts";
 import { testAuthority } from "../support/servers/certificates.ts";
 import { nginxBinary, startNginx, type ClusterNginx } from "../support/servers/cluster-nginx.ts";
 import { describeOnPostgres, isolatedName, postgresUrl } from "../support/servers/engines.ts";
@@ -47,6 +46,8 @@ describeOnNginx("three processes of the page behind its nginx", () => {
   const processes = new Map<number, ChildProcess>();
   let nginx: ClusterNginx;
   let pool: Pool;
+  /** What the processes have written. */
+  let log = "";
 
   async function asOwner(sql: string): Promise<void> {
     const client = new Client({ connectionString: postgresUrl });
@@ -66,11 +67,17 @@ describeOnNginx("three processes of the page behind its nginx", () => {
   });
 
   async function start(port: number): Promise<void> {
-    const env = { ...process.env, ...settings(), PORT: String(port), COUNTERSIGN_STDERR: "off" };
-    const child = spawnPrivate(process.execPath, [program], { env, stdio: ["ignore", "pipe", "inherit"] });
+    const env = { ...process.env, ...settings(), PORT: String(port) };
+    const child = spawnPrivate(process.execPath, [program], { env, stdio: ["ignore", "pipe", "pipe"] });
     processes.set(port, child);
-    const [line] = (await once(child.stdout!, "data")) as [Buffer];
-    expect(line.toString()).toBe(`listening on port ${port}\n`);
+    let said = "";
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on("data", (text: Buffer) => {
+        said += text.toString();
+        log += text.toString();
+      });
+    }
+    await eventually(() => said.includes(`listening on port ${port}\n`));
   }
 
   /** SIGTERM; gives the exit code. */
@@ -131,8 +138,8 @@ describeOnNginx("three processes of the page behind its nginx", () => {
       url: `https://127.0.0.1:${nginx.port}${place}`,
       body,
       username: names["WEBHOOK_USERNAME"] ?? "",
-      password: names["WEBHOOK_PASSWORD"] ?? "",
-      secret: changes.secret ?? names["WEBHOOK_SECRET"] ?? "",
+      password: names["WEBHOOK_PASSWORDS"] ?? "",
+      secret: changes.secret ?? names["WEBHOOK_SECRETS"] ?? "",
     });
     return outside(place, { method, headers, body: bodyBytes });
   }
@@ -186,6 +193,8 @@ describeOnNginx("three processes of the page behind its nginx", () => {
     ]);
     const { rows } = await pool.query<{ event_id: string }>("SELECT event_id FROM events");
     expect(rows).toEqual([{ event_id: "ev-1" }]);
+    // The caller is not told why; the log is.
+    await eventually(() => log.includes("payload-signature-wrong"));
   });
 
   test.each([
@@ -215,10 +224,10 @@ describeOnNginx("three processes of the page behind its nginx", () => {
 
   test("a process without its store is live and not ready, and ready again", async () => {
     const [port = 0] = ports;
-    expectWarning(/not ready: .*tables .* are missing/);
     await pool.query("ALTER TABLE countersign.countersign_idempotency RENAME TO elsewhere");
     try {
       expect([await local(port, "/livez"), await local(port, "/readyz")]).toEqual([200, 503]);
+      await eventually(() => /not ready: .*tables .* are missing/.test(log));
     } finally {
       await pool.query("ALTER TABLE countersign.elsewhere RENAME TO countersign_idempotency");
     }

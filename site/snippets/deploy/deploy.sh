@@ -1,4 +1,5 @@
 # #region install
+npm init -y && npm pkg set type=module
 npm install countersign express pg prom-client @countersign/core \
   @countersign/http-signature-verify @countersign/observe \
   @countersign/store-sql

@@ -1,5 +1,6 @@
 import { withDeadline } from "@countersign/core";
 import { directoryKeys } from "@countersign/http-signature-verify";
+import { consoleLog } from "@countersign/observe/log";
 import { prometheus } from "@countersign/observe/prometheus";
 import { createStores } from "@countersign/store-sql";
 import { fromPg } from "@countersign/store-sql/pg";
@@ -8,6 +9,10 @@ import { createWebhookHandler, webhookEndpoint } from "countersign/webhooks";
 import express from "express";
 import { Pool } from "pg";
 import { register } from "prom-client";
+
+// To the journal. Without it nothing says why a request was refused:
+// whoever subscribes, as prometheus() below does, takes the lines on stderr.
+consoleLog();
 
 // Three processes have 30 connections, of which 24 may have transactions.
 const pool = new Pool({
@@ -48,12 +53,14 @@ const handler = createWebhookHandler({
     await tx.query("INSERT INTO events VALUES ($1, $2, $3)", row);
   },
 });
+// The new one first, and the old one as long as it is in use.
+const username = setting("WEBHOOK_USERNAME");
+const passwords = setting("WEBHOOK_PASSWORDS").split(",");
 const receiveWebhook = webhookEndpoint({
   basicAuth: {
-    username: setting("WEBHOOK_USERNAME"),
-    password: setting("WEBHOOK_PASSWORD"),
+    credentials: passwords.map((password) => ({ username, password })),
   },
-  hmac: { secret: setting("WEBHOOK_SECRET") },
+  hmac: { secrets: setting("WEBHOOK_SECRETS").split(",") },
   handler,
 });
 

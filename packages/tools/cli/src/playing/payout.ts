@@ -97,6 +97,7 @@ function nextSteps({ url, key, keyid, save, allowHttp, forwardedFor }: PayoutFla
           "If it is ip-is-proxy or ip-not-allowed, the platform may trust this machine as",
           "its proxy: send the payout as that proxy, from an address that is allowed:",
           "  --forwarded-for 192.0.2.10",
+          "A proxy in between replaces that: through one, --local-address.",
         ]
       : []),
     "Whether the platform is set up right:",
