@@ -1,8 +1,4 @@
-import {
-  captureRawBody,
-  gracefulClose,
-  payoutEndpoint,
-} from "countersign/payout";
+import { gracefulClose, payoutEndpoint } from "countersign/payout";
 import { webhookEndpoint } from "countersign/webhooks";
 import {
   Module,
@@ -45,16 +41,13 @@ class AppModule
   }
 }
 
-// By default Nest's own parser keeps no bytes. rawBody: true, in place of
-// this and of useBodyParser() below, keeps them as well.
 const app = await NestFactory.create<NestExpressApplication>(AppModule, {
-  bodyParser: false,
+  rawBody: true, // Nest's parser keeps the bytes for the checks.
   logger: ["error", "warn"],
 });
 // The proxies' addresses, never true.
 app.set("trust proxy", setting("TRUST_PROXY").split(","));
 app.use(setting("WEBHOOK_PATH"), webhookEndpoint(webhookOptions));
-app.useBodyParser("json", { verify: captureRawBody });
 app.enableShutdownHooks(["SIGTERM"]);
 const close = gracefulClose(app.getHttpServer(), {
   endpoints: [receivePayout, handler],

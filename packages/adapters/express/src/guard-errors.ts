@@ -14,6 +14,7 @@ import {
   type OptionTable,
   type ProblemAnswer,
 } from "@countersign/core/internal";
+import { thrownByCheck } from "./handed-on.ts";
 import { reportFailure } from "./node-response.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse } from "./types.ts";
 import { releaseUnreadBody } from "./unread-body.ts";
@@ -55,11 +56,12 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
   const { hide, onReject, ...answer } = readOptions(factoryName, table, options);
 
   // Express recognises an error handler by its four parameters.
-  return function guardErrorsMiddleware(error, req, res, next) {
+  return function guardErrorsMiddleware(given, req, res, next) {
+    const error = thrownByCheck(given);
     if (!isGuardError(error)) publishThrown(error, req);
     reportFailure(res, error);
     if (res.headersSent) {
-      next(error);
+      next(given);
     } else if (hide) {
       if (onReject !== undefined) reportReject(factoryName, onReject, error, req);
       else if (!isGuardError(error)) warnOfError(factoryName, "hid an error", error);
@@ -73,7 +75,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
       render(req, res, problems.ofError(error, answer));
       publish(error, req);
     } else {
-      next(error);
+      next(given);
     }
   };
 }

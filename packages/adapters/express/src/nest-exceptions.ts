@@ -1,6 +1,9 @@
 // Nest runs its exception filters inside of the handler that it gives to Express or Fastify: from outside, a filter's response to a throw
-// looks like the handler's. All filters are run by one method of Nest, which is found among the modules that Node has loaded.
+// looks like the handler's. All filters are run by one method of Nest. Up to Nest 11 it is found among the modules that Node has loaded by
+// require; Nest 12 consists of ES modules, which Node lists nowhere, and is found where the app's main file, or its folder, finds Nest.
 import { createRequire } from "node:module";
+import path from "node:path";
+import process from "node:process";
 import { hooksOfResponse } from "./node-response.ts";
 import type { GuardRequest } from "./types.ts";
 
@@ -17,7 +20,8 @@ const rejectedByPipes = Symbol.for("nestjs:rejected-by-pipes");
 
 const searchedFor = new WeakSet();
 const reporting = new WeakSet();
-const { cache } = createRequire(process.execPath);
+const load = createRequire(import.meta.url);
+const filtersOfModules = "@nestjs/core/exceptions/exceptions-handler.js";
 
 /** Makes the exception filters of Nest report to the hooks of responses what they respond to. Does nothing without Nest. */
 export function reportExceptions(req: GuardRequest & { readonly app?: object | undefined }): void {
@@ -25,7 +29,21 @@ export function reportExceptions(req: GuardRequest & { readonly app?: object | u
   // Nest has been loaded before its app receives a request.
   if (searchedFor.has(app)) return;
   searchedFor.add(app);
-  for (const path of Object.keys(cache)) if (filters.test(path)) adopt(cache[path]?.exports);
+  for (const file of Object.keys(load.cache)) if (filters.test(file)) adopt(load.cache[file]?.exports);
+  // Nest needs reflect-metadata, and loads it first: without it, nothing of Nest is loaded here.
+  if (typeof Reflect.get(Reflect, "getMetadata") === "function") adoptModules();
+}
+
+function adoptModules(): void {
+  const [, main = ""] = process.argv;
+  for (const place of [main, path.join(process.cwd(), "app.js")]) {
+    try {
+      // The module that the app has imported: Node has one of each file, by import or require.
+      adopt(load(createRequire(path.resolve(place)).resolve(filtersOfModules)));
+    } catch {
+      // No Nest there, or one whose modules cannot be asked for by their names.
+    }
+  }
 }
 
 const elsewhere = {};
@@ -40,7 +58,7 @@ function adopt(exported: unknown): void {
   if (typeof prototype !== "object" || prototype === null || reporting.has(prototype)) return;
   reporting.add(prototype);
   const next: unknown = Reflect.get(prototype, "next");
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- by its name, in Nest 9 to 11
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- by its name, in Nest 9 to 12
   if (typeof next === "function") Reflect.set(prototype, "next", reportingNext(next as Next));
 }
 

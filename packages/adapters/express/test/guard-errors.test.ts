@@ -49,6 +49,22 @@ function answerOf(factory: ExpressFactory, error: unknown, options?: GuardErrors
 }
 
 describe.each(expressVersionsWith(express4))("guardErrors on %s", (_version, factory) => {
+  test("answers a refusal that a framework hands on as an exception of the same status, and no other cause", async () => {
+    const handedOn = (getStatus: unknown): Error =>
+      Object.assign(new Error("handed on", { cause: new GuardError(init) }), { getStatus });
+    const plain = await answerOf(factory, new GuardError(init));
+    expect(
+      await answerOf(
+        factory,
+        handedOn(() => 401),
+      ),
+    ).toBe(plain);
+    for (const other of [() => 500, undefined, 401]) {
+      // oxlint-disable-next-line no-await-in-loop -- one app after the other
+      expect(await answerOf(factory, handedOn(other))).toContain("last resort: handed on");
+    }
+  });
+
   test("gives every 401 the same bytes", async () => {
     const causes: Partial<typeof init>[] = [
       { code: "signature-missing" },

@@ -1,6 +1,6 @@
 import { isGuardError } from "@countersign/core";
 import { assertStrictJson, capturedRawBody, option, type OptionTable } from "@countersign/core/internal";
-import { composedGuard } from "@countersign/express/internal";
+import { composedGuard, thrownByCheck } from "@countersign/express/internal";
 import { guardErrors, type GuardErrorsOptions } from "@countersign/express";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
@@ -93,12 +93,13 @@ export function refusal({
   onReject,
   ...options
 }: Omit<GuardErrorsOptions, "onReject" | "hide"> & RefusalOptions): Refuse {
-  return (error, request, reply, next) => {
+  return (given, request, reply, next) => {
+    const error = thrownByCheck(given);
     if (isGuardError(error)) {
       takeOverReply(reply);
       const answer = guardErrors({ ...options, onReject: callbackOf(onReject, request) });
       answer(error, request.raw, reply.raw, () => undefined);
-    } else next(errorOf(error));
+    } else next(errorOf(given));
   };
 }
 
