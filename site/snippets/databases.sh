@@ -1,9 +1,9 @@
 # #region install
-npm install countersign @countersign/store-sql
+npm install countersign @countersign/store-sql express
 npm install -D @countersign/cli @countersign/devtools
 # #endregion install
 # #region install-sqlite
-npm install countersign @countersign/store-sql libsql
+npm install countersign @countersign/store-sql express libsql
 npm install -D @countersign/cli @countersign/devtools
 # #endregion install-sqlite
 # #region migrate

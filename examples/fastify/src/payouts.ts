@@ -20,7 +20,6 @@ const payouts = payoutPlugin({
   // Whom you pay: here the sandbox's business, in your app a look-up of both.
   findBusiness: ({ businessId, iban }) =>
     businessId === "business-1" && iban === "DE89370400440532013000",
-  // Any valid IBAN is paid, until findBusiness asks your records.
   // In one transaction with the payout's key: it stays when this returns.
   pay: ({ idempotencyKey, beneficiary }) =>
     insertPayout.run(idempotencyKey, beneficiary.iban),
