@@ -287,6 +287,7 @@ describeOnNginx("three processes of the page behind its nginx", () => {
 });
 
 const systemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
+if (!systemd) reportMissing("systemd-analyze", "the unit of the page on deployment is not examined.");
 
 (systemd ? test : test.skip)("systemd finds no fault in the unit", async () => {
   const folder = privateFolder("unit");

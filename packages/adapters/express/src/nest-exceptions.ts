@@ -20,7 +20,8 @@ const rejectedByPipes = Symbol.for("nestjs:rejected-by-pipes");
 
 const searchedFor = new WeakSet();
 const reporting = new WeakSet();
-const load = createRequire(import.meta.url);
+// Not import.meta.url, which is nothing in a bundle of CommonJS; files are asked for by their whole paths.
+const load = createRequire(process.execPath);
 const filtersOfModules = "@nestjs/core/exceptions/exceptions-handler.js";
 
 /** Makes the exception filters of Nest report to the hooks of responses what they respond to. Does nothing without Nest. */

@@ -3,7 +3,7 @@ import { createWarnOnce, escapeForLog, traced, type WarnOnce } from "@countersig
 import type { IdempotencyKeys, TransactionStores } from "@countersign/idempotency";
 import {
   answerOf,
-  noticeOfEnd,
+  noticeForOperator,
   type KeyAttempt,
   type OpenTransaction,
   type Performed,
@@ -115,7 +115,7 @@ export class TransactionHandlers<Tx> {
 
   /** Something may have been paid whose key is held, or done: an operator has to look, whoever asks. */
   #alarm(error: unknown, { key, req }: KeyAttempt): void {
-    const end = isGuardError(error) && needsOperator.has(error.code) ? noticeOfEnd(error) : undefined;
+    const end = noticeForOperator(error);
     if (end !== undefined) this.#init.keys.alarm({ ...end, key, req });
   }
 
@@ -202,13 +202,6 @@ function settledAs(ended: Ended): PublishedEvents["settled"]["outcome"] | undefi
   if ("answer" in ended) return "done";
   return "error" in ended ? "released" : "held";
 }
-
-/** Codes of requests that leave a key for an operator: held, or in a state that the store did not tell. */
-const needsOperator: ReadonlySet<string> = new Set([
-  "nothing-written",
-  "transaction-held",
-  "transaction-unknown",
-]);
 
 const ofTransaction = /^(?:transaction-|commit-unknown$|draining$)/;
 

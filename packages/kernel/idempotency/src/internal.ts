@@ -2,7 +2,7 @@ export { isSuccess, verdictOf, type AttemptEnd, type AttemptVerdict, type EndRul
 export { recordReader } from "./attempt-store.ts";
 export { begunAtMs, failureCounts } from "./record-facts.ts";
 export { keyOptions } from "./key-options.ts";
-export { keyNotices, noticeOfEnd } from "./notices.ts";
+export { keyNotices, noticeForOperator, noticeOfEnd } from "./notices.ts";
 export { LeaseOwner, type LeasedRun, type LeaseEnd, type LeaseWork, type WorkEnd } from "./lease-owner.ts";
 export type { KeyAttempt, KeyRefusal, Performed } from "./perform.ts";
 export { WaitingRoom, type DecidedKey, type WhileConnected } from "./waiting.ts";

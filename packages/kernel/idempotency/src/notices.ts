@@ -57,6 +57,18 @@ const ends: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
+/** Codes of runs that leave a key for an operator: held, or in a state that the store did not tell. */
+const leavesToOperator: ReadonlySet<string> = new Set([
+  "nothing-written",
+  "transaction-held",
+  "transaction-unknown",
+]);
+
+/** {@link noticeOfEnd} of a run whose key an operator has to look at, whoever asks. */
+export function noticeForOperator(error: unknown): ReturnType<typeof noticeOfEnd> {
+  return isGuardError(error) && leavesToOperator.has(error.code) ? noticeOfEnd(error) : undefined;
+}
+
 /** What an operator has to hear of how a transaction ended, for work that has no verdict, such as an event. */
 export function noticeOfEnd(error: unknown): Pick<KeyNotice, "code" | "message" | "error"> | undefined {
   const code = isGuardError(error) ? error.code : "";

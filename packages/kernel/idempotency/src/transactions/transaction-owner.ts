@@ -24,7 +24,7 @@ import {
   transactionUnknown,
 } from "../refusals.ts";
 import { brokenReason } from "../life.ts";
-import { alarm, noticeOfEnd } from "../notices.ts";
+import { alarm, noticeForOperator } from "../notices.ts";
 import { perform, type Performed, type WaitingRules } from "../perform.ts";
 import type { Awaitable } from "../store.ts";
 import { WaitingRoom } from "../waiting.ts";
@@ -35,9 +35,6 @@ import type { OpenTransaction, TransactionAttempt } from "./transaction-attempt.
 import type { ResolvedTransactionOptions } from "./transaction-options.ts";
 import type { ClosedStatements } from "./statement-gate.ts";
 import type { TransactionKey, TransactionStore, TransactionStores } from "./transaction-store.ts";
-
-/** Codes of a run of which something may have committed although it has failed. */
-const forOperator: ReadonlySet<string> = new Set(["transaction-held", "transaction-unknown"]);
 
 // Four were too few where many transactions meet one page of an index.
 const maxAttempts = 10;
@@ -257,9 +254,9 @@ export class TransactionOwner<Tx> {
 
   /** The caller was `told` before that its time was over: of what has committed all the same, only an operator can hear. */
   #alarmOfLate({ keys, req }: TransactionAttempt, error: unknown, told: GuardError): void {
-    if (!isGuardError(error) || error.code === told.code || !forOperator.has(error.code)) return;
-    const end = noticeOfEnd(error);
-    if (end !== undefined) for (const { key } of keys) alarm(this.#factory, { ...end, key, req });
+    const end = noticeForOperator(error);
+    if (end === undefined || end.code === told.code) return;
+    for (const { key } of keys) alarm(this.#factory, { ...end, key, req });
   }
 
   /**
